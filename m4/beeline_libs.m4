@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# One macro for each library. Needed ones stop configure with the package to install; optional ones are reported.
+AC_DEFUN([BEELINE_UCX], [
+  PKG_CHECK_MODULES([UCX], [ucx >= 1.12], [],
+    [AC_MSG_ERROR([UCX 1.12 or newer was not found. On Debian or Ubuntu: apt-get install libucx-dev])])
+  UCX_VERSION=`$PKG_CONFIG --modversion ucx`
+])
+AC_DEFUN([BEELINE_HWLOC], [
+  PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [have_hwloc=yes], [have_hwloc=no])
+])
+AC_DEFUN([BEELINE_VERBS], [
+  PKG_CHECK_MODULES([VERBS], [libibverbs], [have_verbs=yes], [have_verbs=no])
+])
+AC_DEFUN([BEELINE_TEST_LIBS], [
+  PKG_CHECK_MODULES([GTEST], [gtest_main gmock], [have_gtest=yes], [have_gtest=no])
+  AC_CHECK_HEADER([rapidcheck.h], [have_rapidcheck=yes], [have_rapidcheck=no])
+  AM_CONDITIONAL([HAVE_GTEST], [test "x$have_gtest" = xyes && test "x$have_rapidcheck" = xyes])
+])
+AC_DEFUN([BEELINE_TOOL_LIBS], [
+  AC_CHECK_HEADER([CLI/CLI.hpp], [have_cli11=yes], [have_cli11=no])
+  AC_CHECK_HEADER([nlohmann/json.hpp], [have_json=yes], [have_json=no])
+  AM_CONDITIONAL([HAVE_TOOL_LIBS], [test "x$have_cli11" = xyes && test "x$have_json" = xyes])
+])

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parsing, bounds and printing of the parameters in params.def.
+#include "config/config.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "base/log.hpp"
+
+namespace beeline::config {
+namespace {
+
+constexpr Row kRows[] = {
+#define BEELINE_BOOL(component, name, def, text) \
+    {#component, #name, Kind::kBool, 0, 1, "", def ? "true" : "false", "", text, \
+     offsetof(Params, component##_##name)},
+#define BEELINE_INT(component, name, def, min, max, unit, text) \
+    {#component, #name, Kind::kInt, min, max, unit, #def, "", text, \
+     offsetof(Params, component##_##name)},
+#define BEELINE_SIZE(component, name, def, min, max, text) \
+    {#component, #name, Kind::kSize, min, max, "bytes", #def, "", text, \
+     offsetof(Params, component##_##name)},
+#define BEELINE_CHOICE(component, name, def, words, text) \
+    {#component, #name, Kind::kChoice, 0, 0, "", def, words, text, \
+     offsetof(Params, component##_##name)},
+#include "config/params.def"
+#undef BEELINE_BOOL
+#undef BEELINE_INT
+#undef BEELINE_SIZE
+#undef BEELINE_CHOICE
+};
+
+template <class T>
+T& field(Params& params, const Row& row) noexcept {
+    return *reinterpret_cast<T*>(reinterpret_cast<char*>(&params) + row.offset);
+}
+
+template <class T>
+const T& field(const Params& params, const Row& row) noexcept {
+    return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(&params) + row.offset);
+}
+
+Status refuse(const Row& row, std::string_view text, const char* allowed) noexcept {
+    log(LogLevel::kError, "parameter %s_beeline_%s: '%.*s' is refused; allowed: %s", row.component,
+        row.name, static_cast<int>(text.size()), text.data(), allowed);
+    return Status::kInvalid;
+}
+
+bool parse_bool(std::string_view text, bool& value) noexcept {
+    for (std::string_view word : {"1", "true", "yes", "on", "enabled"}) {
+        if (text == word) {
+            value = true;
+            return true;
+        }
+    }
+    for (std::string_view word : {"0", "false", "no", "off", "disabled"}) {
+        if (text == word) {
+            value = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+/// A whole number, with an optional K, M or G suffix when `suffixes`.
+bool parse_number(std::string_view text, bool suffixes, std::uint64_t& value) noexcept {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{}) {
+        return false;
+    }
+    std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+    if (rest.empty()) {
+        return true;
+    }
+    unsigned shift = 0;
+    if (rest == "K" || rest == "k") {
+        shift = 10;
+    } else if (rest == "M" || rest == "m") {
+        shift = 20;
+    } else if (rest == "G" || rest == "g") {
+        shift = 30;
+    } else {
+        return false;
+    }
+    if (!suffixes || value > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
+        return false;
+    }
+    value <<= shift;
+    return true;
+}
+
+/// The place of `text` in the '|'-separated words, or -1.
+int find_word(std::string_view words, std::string_view text) noexcept {
+    for (int index = 0;; ++index) {
+        const auto bar = words.find('|');
+        if (words.substr(0, bar) == text) {
+            return index;
+        }
+        if (bar == std::string_view::npos) {
+            return -1;
+        }
+        words.remove_prefix(bar + 1);
+    }
+}
+
+std::string_view nth_word(std::string_view words, int index) noexcept {
+    for (; index > 0; --index) {
+        words.remove_prefix(words.find('|') + 1);
+    }
+    return words.substr(0, words.find('|'));
+}
+
+}  // namespace
+
+std::span<const Row> rows() noexcept { return kRows; }
+
+Params& params() noexcept {
+    static Params values;
+    return values;
+}
+
+Status set(Params& params, const Row& row, std::string_view text) noexcept {
+    char allowed[128];
+    switch (row.kind) {
+        case Kind::kBool: {
+            bool value = false;
+            if (!parse_bool(text, value)) {
+                return refuse(row, text, "true or false");
+            }
+            field<bool>(params, row) = value;
+            return Status::kOk;
+        }
+        case Kind::kInt:
+        case Kind::kSize: {
+            std::uint64_t value = 0;
+            const bool size = row.kind == Kind::kSize;
+            if (!parse_number(text, size, value) || value < row.minimum || value > row.maximum) {
+                std::snprintf(allowed, sizeof allowed, "%llu to %llu %s",
+                              static_cast<unsigned long long>(row.minimum),
+                              static_cast<unsigned long long>(row.maximum), row.unit);
+                return refuse(row, text, allowed);
+            }
+            if (size) {
+                field<std::size_t>(params, row) = value;
+            } else {
+                field<int>(params, row) = static_cast<int>(value);
+            }
+            return Status::kOk;
+        }
+        case Kind::kChoice: {
+            const int index = find_word(row.words, text);
+            if (index < 0) {
+                return refuse(row, text, row.words);
+            }
+            field<int>(params, row) = index;
+            return Status::kOk;
+        }
+    }
+    return Status::kInvalid;
+}
+
+const char* print(const Params& params, const Row& row, std::span<char> out) noexcept {
+    switch (row.kind) {
+        case Kind::kBool:
+            std::snprintf(out.data(), out.size(), "%s", field<bool>(params, row) ? "true" : "false");
+            break;
+        case Kind::kInt:
+            std::snprintf(out.data(), out.size(), "%d", field<int>(params, row));
+            break;
+        case Kind::kSize:
+            std::snprintf(out.data(), out.size(), "%zu", field<std::size_t>(params, row));
+            break;
+        case Kind::kChoice: {
+            const std::string_view word = nth_word(row.words, field<int>(params, row));
+            std::snprintf(out.data(), out.size(), "%.*s", static_cast<int>(word.size()), word.data());
+            break;
+        }
+    }
+    return out.data();
+}
+
+}  // namespace beeline::config

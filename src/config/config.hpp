@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parameters as one plain struct, generated from params.def, with checked setters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace beeline::config {
+
+enum class Kind { kBool, kInt, kSize, kChoice };
+
+/// One field for each row of params.def, named <component>_<name>. A choice is the index of its word.
+struct Params {
+#define BEELINE_BOOL(component, name, def, text) bool component##_##name = def;
+#define BEELINE_INT(component, name, def, min, max, unit, text) int component##_##name = def;
+#define BEELINE_SIZE(component, name, def, min, max, text) std::size_t component##_##name = def;
+#define BEELINE_CHOICE(component, name, def, words, text) int component##_##name = 0;
+#include "config/params.def"
+#undef BEELINE_BOOL
+#undef BEELINE_INT
+#undef BEELINE_SIZE
+#undef BEELINE_CHOICE
+};
+
+/// A row of the table, for whoever registers, prints or documents the parameters.
+struct Row {
+    const char* component;
+    const char* name;
+    Kind kind;
+    std::uint64_t minimum;
+    std::uint64_t maximum;
+    const char* unit;
+    const char* initial;  ///< the default as text
+    const char* words;    ///< allowed words of a choice, separated by '|'; empty otherwise
+    const char* text;
+    std::size_t offset;  ///< of the field in Params
+};
+
+/// All rows, in table order.
+std::span<const Row> rows() noexcept;
+
+/// The values in force in this process. Written at start only.
+Params& params() noexcept;
+
+/// Parses `text` by the row's kind (sizes take K, M, G suffixes of 1024) and stores it in `params` when it is
+/// within bounds; otherwise leaves `params` alone, returns kInvalid and logs one error with the parameter's
+/// full name, the value and what is allowed.
+Status set(Params& params, const Row& row, std::string_view text) noexcept;
+
+/// The value in force as text, into `out` (cut to fit); returns `out`.
+const char* print(const Params& params, const Row& row, std::span<char> out) noexcept;
+
+}  // namespace beeline::config

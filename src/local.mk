@@ -1,0 +1,10 @@
+# src/: the way of a message. One archive for the tests and tools, linked whole into libbeeline.so.
+noinst_LTLIBRARIES += libcore.la
+core_sources = \
+	src/base/list.hpp src/base/log.cpp src/base/log.hpp src/base/result.hpp \
+	src/config/config.cpp src/config/config.hpp src/config/params.def \
+	src/datatype/layout.cpp src/datatype/layout.hpp
+libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
+libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS)
+libcore_la_LIBADD = $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
+libcore_la_SOURCES = $(core_sources)
