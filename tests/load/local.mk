@@ -1,0 +1,1 @@
+# tests/load/: rules of the tree and of the built components.
