@@ -5,7 +5,7 @@ AM_TESTS_ENVIRONMENT = \
 	CXX='$(CXX)'; export CXX; \
 	HEADER_FLAGS='$(DEFS) $(OMPI_CPPFLAGS) $(UCX_CFLAGS) $(BEELINE_CXXFLAGS)'; export HEADER_FLAGS;
 TEST_EXTENSIONS = .sh
-EXTRA_DIST += tests/support/guard_page.hpp tests/support/log_capture.hpp
+EXTRA_DIST += tests/support/guard_page.hpp tests/support/log_capture.hpp tests/support/uniform.hpp
 include tests/unit/local.mk
 include tests/model/local.mk
 include tests/load/local.mk

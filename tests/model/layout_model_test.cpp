@@ -8,6 +8,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "datatype/layout.hpp"
+#include "support/uniform.hpp"
 
 namespace beeline::datatype {
 namespace {
@@ -24,24 +25,24 @@ struct Case {
 /// or negative.
 Case any_case(bool may_overlap) {
     Case result;
-    const auto blocks = *rc::gen::inRange<std::size_t>(0, 5);
-    std::ptrdiff_t at = *rc::gen::inRange(-40, 40);
+    const auto blocks = *test::uniform<std::size_t>(0, 5);
+    std::ptrdiff_t at = *test::uniform(-40, 40);
     const std::ptrdiff_t lowest = at;
     for (std::size_t index = 0; index < blocks; ++index) {
-        const auto bytes = *rc::gen::inRange<std::size_t>(0, 9);
+        const auto bytes = *test::uniform<std::size_t>(0, 9);
         result.layout.blocks.push_back(Block{at, bytes});
         result.layout.size += bytes;
-        at += static_cast<std::ptrdiff_t>(bytes) + *rc::gen::inRange(0, 4);
+        at += static_cast<std::ptrdiff_t>(bytes) + *test::uniform(0, 4);
     }
     if (may_overlap) {
-        result.layout.extent = *rc::gen::inRange(-30, 60);
+        result.layout.extent = *test::uniform(-30, 60);
     } else {
         const std::ptrdiff_t span = at - lowest;
         result.layout.extent = *rc::gen::element(span, span + 3, -span - 1);
     }
-    result.count = *rc::gen::inRange<std::size_t>(0, 6);
-    result.skip = *rc::gen::inRange<std::size_t>(0, result.layout.bytes(result.count) + 3);
-    result.length = *rc::gen::inRange<std::size_t>(0, result.layout.bytes(result.count) + 3);
+    result.count = *test::uniform<std::size_t>(0, 6);
+    result.skip = *test::uniform<std::size_t>(0, result.layout.bytes(result.count) + 3);
+    result.length = *test::uniform<std::size_t>(0, result.layout.bytes(result.count) + 3);
     return result;
 }
 
@@ -127,7 +128,7 @@ RC_GTEST_PROP(LayoutModel, PiecesOfAnySizeMakeTheWhole, ()) {
     pack(given.layout, given.count, buffer.data() + kMiddle, 0, whole);
     std::vector<std::byte> pieces(whole.size());
     for (std::size_t done = 0; done < pieces.size();) {
-        const auto bytes = std::min(*rc::gen::inRange<std::size_t>(1, 12), pieces.size() - done);
+        const auto bytes = std::min(*test::uniform<std::size_t>(1, 12), pieces.size() - done);
         pack(given.layout, given.count, buffer.data() + kMiddle, done,
              std::span(pieces).subspan(done, bytes));
         done += bytes;

@@ -10,6 +10,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "match/matcher.hpp"
+#include "support/uniform.hpp"
 
 namespace beeline::match {
 namespace {
@@ -160,14 +161,14 @@ rc::Gen<Operation> any_operation(int sources, int rarity) {
                                                           {3, Kind::kProbe},
                                                           {2, Kind::kCancel},
                                                           {1, Kind::kExtract}});
-        operation.source = *rc::gen::inRange(0, sources);
-        operation.tag = *rc::gen::inRange(-sources / 2, (sources + 1) / 2);
-        operation.pick = *rc::gen::inRange<std::size_t>(0, 1000);
+        operation.source = *test::uniform(0, sources);
+        operation.tag = *test::uniform(-sources / 2, (sources + 1) / 2);
+        operation.pick = *test::uniform<std::size_t>(0, 1000);
         if (operation.kind == Kind::kPost || operation.kind == Kind::kProbe) {
-            if (*rc::gen::inRange(0, rarity) == 0) {
+            if (*test::uniform(0, rarity) == 0) {
                 operation.source = kAnySource;
             }
-            if (*rc::gen::inRange(0, rarity) == 0) {
+            if (*test::uniform(0, rarity) == 0) {
                 operation.tag = kAnyTag;
             }
         }
@@ -184,17 +185,17 @@ void fight(const std::vector<Operation>& operations) {
 }
 
 RC_GTEST_PROP(MatcherModel, FewKeysManyWildcards, ()) {
-    const auto length = *rc::gen::inRange<std::size_t>(0, 300);
+    const auto length = *test::uniform<std::size_t>(0, 300);
     fight(*rc::gen::container<std::vector<Operation>>(length, any_operation(3, 3)));
 }
 
 RC_GTEST_PROP(MatcherModel, ManyKeysMakeTheTablesGrow, ()) {
-    const auto length = *rc::gen::inRange<std::size_t>(500, 1500);
+    const auto length = *test::uniform<std::size_t>(500, 1500);
     fight(*rc::gen::container<std::vector<Operation>>(length, any_operation(64, 20)));
 }
 
 RC_GTEST_PROP(MatcherModel, DeepQueuesOfOneKey, ()) {
-    const auto length = *rc::gen::inRange<std::size_t>(0, 500);
+    const auto length = *test::uniform<std::size_t>(0, 500);
     fight(*rc::gen::container<std::vector<Operation>>(length, any_operation(1, 10)));
 }
 

@@ -8,6 +8,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "support/guard_page.hpp"
+#include "support/uniform.hpp"
 #include "wire/codec.hpp"
 
 namespace beeline::wire {
@@ -16,7 +17,7 @@ namespace {
 std::vector<std::byte> random_bytes(std::size_t length) {
     std::vector<std::byte> bytes(length);
     for (std::byte& byte : bytes) {
-        byte = static_cast<std::byte>(*rc::gen::inRange(0, 256));
+        byte = static_cast<std::byte>(*test::uniform(0, 256));
     }
     return bytes;
 }
@@ -25,24 +26,24 @@ Rts random_rts() {
     Rts rts;
     rts.common.flags = *rc::gen::arbitrary<std::uint16_t>();
     rts.common.context = *rc::gen::arbitrary<std::uint32_t>();
-    rts.envelope.source = *rc::gen::inRange(0, INT32_MAX);
-    rts.envelope.tag = *rc::gen::inRange(-1000, INT32_MAX);
+    rts.envelope.source = *test::uniform(0, INT32_MAX);
+    rts.envelope.tag = *test::uniform(-1000, INT32_MAX);
     rts.envelope.sequence = *rc::gen::arbitrary<std::uint32_t>();
-    rts.envelope.bytes = *rc::gen::inRange<std::uint64_t>(0, kMaxMessageBytes);
+    rts.envelope.bytes = *test::uniform<std::uint64_t>(0, kMaxMessageBytes);
     rts.envelope.sender_request = *rc::gen::arbitrary<std::uint64_t>();
-    rts.offer_count = static_cast<std::uint8_t>(*rc::gen::inRange<std::size_t>(0, kMaxOffers + 1));
+    rts.offer_count = static_cast<std::uint8_t>(*test::uniform<std::size_t>(0, kMaxOffers + 1));
     for (std::size_t index = 0; index < rts.offer_count; ++index) {
         Offer& offer = rts.offers[index];
         if (*rc::gen::arbitrary<bool>()) {
             const auto content = random_bytes(sizeof offer.ipc);
             offer.type = OfferType::kIpc;
             std::memcpy(&offer.ipc, content.data(), sizeof offer.ipc);
-            offer.ipc.offset = *rc::gen::inRange<std::uint64_t>(0, kMaxMessageBytes);
+            offer.ipc.offset = *test::uniform<std::uint64_t>(0, kMaxMessageBytes);
             offer.ipc.allocation_bytes = offer.ipc.offset + rts.envelope.bytes +
-                                         *rc::gen::inRange<std::uint64_t>(0, kMaxMessageBytes);
+                                         *test::uniform<std::uint64_t>(0, kMaxMessageBytes);
         } else {
             offer.type = OfferType::kStaged;
-            offer.staged.chunk_bytes = *rc::gen::inRange<std::uint32_t>(1, kMaxChunkBytes + 1);
+            offer.staged.chunk_bytes = *test::uniform<std::uint32_t>(1, kMaxChunkBytes + 1);
         }
     }
     return rts;
@@ -105,18 +106,18 @@ void decode_all(std::span<const std::byte> in) {
 
 RC_GTEST_PROP(WireModel, RandomBytesAreNeverReadBeyondTheirEnd, ()) {
     test::GuardPage guard(1024);
-    auto bytes = random_bytes(*rc::gen::inRange<std::size_t>(0, 200));
+    auto bytes = random_bytes(*test::uniform<std::size_t>(0, 200));
     if (bytes.size() >= 2 &&
-        *rc::gen::inRange(0, 4) != 0) {  // else hardly anything gets past the start
-        bytes[0] = static_cast<std::byte>(*rc::gen::inRange(0, 12));
+        *test::uniform(0, 4) != 0) {  // else hardly anything gets past the start
+        bytes[0] = static_cast<std::byte>(*test::uniform(0, 12));
         bytes[1] = static_cast<std::byte>(kVersion);
     }
     if (bytes.size() > 40 && *rc::gen::arbitrary<bool>()) {  // a plausible envelope, random offers
         const Eager plain;
         std::memcpy(bytes.data() + 8, &plain.envelope, sizeof plain.envelope);
-        bytes[40] = static_cast<std::byte>(*rc::gen::inRange(0, 6));
+        bytes[40] = static_cast<std::byte>(*test::uniform(0, 6));
         if (bytes.size() > 42) {
-            bytes[41] = static_cast<std::byte>(*rc::gen::inRange(0, 5));
+            bytes[41] = static_cast<std::byte>(*test::uniform(0, 5));
         }
     }
     decode_all(guard.copy(bytes));
@@ -136,7 +137,7 @@ RC_GTEST_PROP(WireModel, RtsComesBackAsItWent, ()) {
 RC_GTEST_PROP(WireModel, ATruncatedRtsIsRefused, ()) {
     test::GuardPage guard(kMaxRtsBytes);
     const auto bytes = encoded(random_rts());
-    const auto length = *rc::gen::inRange<std::size_t>(0, bytes.size());
+    const auto length = *test::uniform<std::size_t>(0, bytes.size());
     Rts back;
     RC_ASSERT(!decode(guard.copy(std::span(bytes).first(length)), back));
 }
@@ -144,23 +145,23 @@ RC_GTEST_PROP(WireModel, ATruncatedRtsIsRefused, ()) {
 RC_GTEST_PROP(WireModel, DamagedBitsAreRefusedOrHarmless, ()) {
     test::GuardPage guard(kMaxRtsBytes);
     auto bytes = encoded(random_rts());
-    const auto flips = *rc::gen::inRange(1, 5);
+    const auto flips = *test::uniform(1, 5);
     for (int flip = 0; flip < flips; ++flip) {
         // Mostly where the structure is: the first header bytes, the count, types and lengths.
         const auto reach =
             *rc::gen::arbitrary<bool>() ? bytes.size() : std::min<std::size_t>(bytes.size(), 43);
-        const auto at = *rc::gen::inRange<std::size_t>(0, reach);
-        bytes[at] ^= static_cast<std::byte>(1 << *rc::gen::inRange(0, 8));
+        const auto at = *test::uniform<std::size_t>(0, reach);
+        bytes[at] ^= static_cast<std::byte>(1 << *test::uniform(0, 8));
     }
     decode_all(guard.copy(bytes));
 }
 
 RC_GTEST_PROP(WireModel, FixedMessagesSurviveDamage, ()) {
     test::GuardPage guard(256);
-    const auto type = *rc::gen::inRange(1, 10);
+    const auto type = *test::uniform(1, 10);
     auto bytes = random_bytes(*rc::gen::element<std::size_t>(16, 24, 32, 40, 48, 64));
     for (std::size_t at = 2; at < bytes.size(); ++at) {
-        if (*rc::gen::inRange(0, 3) != 0) {
+        if (*test::uniform(0, 3) != 0) {
             bytes[at] = std::byte{0};  // small numbers pass more checks
         }
     }

@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {
-    setenv("RC_PARAMS", "seed=20240229", 0);  // RC_PARAMS from outside wins, to explore
+    setenv("RC_PARAMS", "seed=20240229 max_success=300",
+           0);  // RC_PARAMS from outside wins, to explore
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();
 }

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "support/uniform.hpp"
+
 namespace beeline::match {
 namespace {
 
@@ -79,8 +81,8 @@ TEST(Sequencer, EveryPermutationOfSixComesOutInOrder) {
 }
 
 RC_GTEST_PROP(SequencerProperty, AnyOrderWithinAWindowComesOutSorted, ()) {
-    const auto start = *rc::gen::inRange<std::uint32_t>(0, 500);
-    const auto count = *rc::gen::inRange<std::uint32_t>(1, 200);
+    const auto start = *test::uniform<std::uint32_t>(0, 500);
+    const auto count = *test::uniform<std::uint32_t>(1, 200);
     Sequencer sequencer(start - 250);  // some starts lie before the wrap to 0
     std::vector<std::uint32_t> sorted(count);
     std::iota(sorted.begin(), sorted.end(), start - 250);
@@ -88,7 +90,7 @@ RC_GTEST_PROP(SequencerProperty, AnyOrderWithinAWindowComesOutSorted, ()) {
     std::vector<std::uint32_t> left = sorted;
     while (!left.empty()) {
         const auto reach = std::min<std::size_t>(left.size(), 32);
-        const auto pick = *rc::gen::inRange<std::size_t>(0, reach);
+        const auto pick = *test::uniform<std::size_t>(0, reach);
         order.push_back(left[pick]);
         left.erase(left.begin() + static_cast<std::ptrdiff_t>(pick));
     }
