@@ -248,6 +248,21 @@ TEST(Codec, UnknownOffersAreSkipped) {
     EXPECT_EQ(back.offers[0].staged.chunk_bytes, 4096u);
 }
 
+TEST(Codec, MoreOffersThanThereIsRoomForAreRefused) {
+    Rts rts = sample_rts();
+    rts.offer_count = 0;
+    auto bytes = encoded(rts);
+    bytes.back() = std::byte{kMaxOffers + 1};
+    for (std::size_t offer = 0; offer < kMaxOffers + 1; ++offer) {
+        for (const int each : {2, 4, 0, 0x10, 0, 0}) {  // staged, and sound by itself
+            bytes.push_back(static_cast<std::byte>(each));
+        }
+    }
+    Rts back;
+    EXPECT_FALSE(decode(bytes, back));
+    EXPECT_LE(back.offer_count, kMaxOffers);
+}
+
 TEST(Codec, BadOffersAreRefused) {
     Rts back;
     const auto bytes = encoded(sample_rts());
