@@ -11,14 +11,14 @@ core_sources += \
 	coll/select/select.cpp coll/select/select.hpp
 libcore_la_LIBADD += libkernel.la
 
-# The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path.
+# The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path. (The image is
+# compiled again when source_hash.h, made together with reduce.ptx, changes.)
 noinst_LTLIBRARIES += libkernel.la
 libkernel_la_SOURCES = coll/kernel/image.cpp coll/kernel/reduce_host.cpp coll/kernel/reduce.inc \
 	coll/kernel/source_hash.h
 libkernel_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DBEELINE_PTX_FILE='"$(abs_top_srcdir)/coll/kernel/reduce.ptx"'
 libkernel_la_CXXFLAGS = $(AM_CXXFLAGS) -ftree-vectorize -fvect-cost-model=dynamic
-coll/kernel/libkernel_la-image.lo: $(top_srcdir)/coll/kernel/reduce.ptx
 EXTRA_DIST += coll/kernel/reduce.ptx coll/kernel/reduce.cu coll/kernel/regenerate.sh
 
 # The same kernels for the software CUDA device.
