@@ -10,6 +10,7 @@ core_sources = \
 	src/datatype/layout.cpp src/datatype/layout.hpp \
 	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
-libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS)
+# Visible here, so that libbeeline.so can export it; its version script says what really is.
+libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default
 libcore_la_LIBADD = $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
 libcore_la_SOURCES = $(core_sources)
