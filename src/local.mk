@@ -14,3 +14,7 @@ libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
 libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default
 libcore_la_LIBADD = $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
 libcore_la_SOURCES = $(core_sources)
+core_sources += \
+	src/match/keyed_queues.cpp src/match/keyed_queues.hpp src/match/matcher.cpp src/match/matcher.hpp \
+	src/match/sequencer.hpp \
+	src/wire/codec.cpp src/wire/codec.hpp src/wire/headers.hpp
