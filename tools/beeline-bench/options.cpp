@@ -37,19 +37,21 @@ const char* describe(Operation operation) noexcept {
     return "";
 }
 
+/// MPI counts are ints, and the tests count bytes.
+constexpr std::size_t kLargest = 1 << 30;
+
 /// "8192", "8K", "4M", "1G".
 std::size_t parse_bytes(std::string_view text) {
     std::size_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const std::string_view suffix(end, static_cast<std::size_t>(text.data() + text.size() - end));
-    if (error == std::errc{} && suffix.size() <= 1) {
-        const std::size_t place = suffix.empty() ? 0 : std::string_view("KMG").find(suffix[0]) + 1;
-        if (place <= 3 && value <= (std::size_t{1} << 30)) {
-            return value << (10 * place);
-        }
+    const std::size_t place = suffix.empty() ? 0 : std::string_view("KMG").find(suffix) + 1;
+    const bool known = suffix.empty() || (suffix.size() == 1 && place > 0);
+    if (error == std::errc{} && known && value <= (kLargest >> (10 * place))) {
+        return value << (10 * place);
     }
-    throw CLI::ValidationError("-m",
-                               "'" + std::string(text) + "' is not a size such as 8192, 8K or 4M");
+    throw CLI::ValidationError(
+        "-m", "'" + std::string(text) + "' is not a size such as 8192, 8K or 4M, up to 1G");
 }
 
 /// OSU's forms: "MAX", "MIN:", "MIN:MAX".
@@ -120,7 +122,7 @@ void add_options(CLI::App& app, Options& options, Text& text) {
         ->check(CLI::IsMember({"cuda", "managed", "host"}));
     app.add_option("sides", text.sides,
                    "Memory by side: D (device), H (host), M (managed); one letter stands for both")
-        ->expected(0, 2)
+        ->expected(1, 2)
         ->check(CLI::IsMember({"D", "H", "M"}));
     app.add_option("-m,--message-size", text.range, "Sizes: MAX, MIN: or MIN:MAX, with K, M, G");
     app.add_option("-i,--iterations", options.iterations,
