@@ -3,8 +3,29 @@ noinst_LTLIBRARIES += libcore.la
 core_sources = \
 	src/base/list.hpp src/base/log.cpp src/base/log.hpp src/base/result.hpp \
 	src/config/config.cpp src/config/config.hpp src/config/params.def \
-	src/datatype/layout.cpp src/datatype/layout.hpp
+	src/cuda/api/cuda.h src/cuda/api/cuda_devices.h src/cuda/api/cuda_functions.h \
+	src/cuda/api/cuda_memory.h src/cuda/api/cuda_results.h \
+	src/cuda/context.hpp src/cuda/driver.cpp src/cuda/driver.hpp src/cuda/module.cpp \
+	src/cuda/module.hpp src/cuda/stream.cpp src/cuda/stream.hpp \
+	src/datatype/layout.cpp src/datatype/layout.hpp \
+	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp \
+	src/memory/staging_pool.cpp src/memory/staging_pool.hpp \
+	src/topo/identity.cpp src/topo/identity.hpp \
+	src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \
+	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
+	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
+	src/protocol/path.cpp src/protocol/path.hpp src/protocol/select.cpp src/protocol/select.hpp \
+	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
+	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
+	src/engine/engine.hpp src/engine/message.hpp src/engine/piece.hpp src/engine/pull.cpp \
+	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
+	src/engine/send.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
-libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS)
+# Visible here, so that libbeeline.so can export it; its version script says what really is.
+libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default
 libcore_la_LIBADD = $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
 libcore_la_SOURCES = $(core_sources)
+core_sources += \
+	src/match/keyed_queues.cpp src/match/keyed_queues.hpp src/match/matcher.cpp src/match/matcher.hpp \
+	src/match/sequencer.hpp \
+	src/wire/codec.cpp src/wire/codec.hpp src/wire/headers.hpp

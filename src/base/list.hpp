@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A doubly linked list whose nodes live inside the elements: no allocation, removal in constant time.
+// A doubly linked list whose nodes live inside the elements: no allocation, removal in constant
+// time.
 #pragma once
 
 namespace beeline {
@@ -15,7 +16,7 @@ struct ListNode {
 /// A circular intrusive list. Owns nothing; an element must leave it before it dies.
 template <class T, class Tag = void>
 class List {
-   public:
+ public:
     using Node = ListNode<Tag>;
     List() noexcept { head_.previous = head_.next = &head_; }
     List(const List&) = delete;
@@ -48,7 +49,7 @@ class List {
         return node == &head_ ? nullptr : as_element(node);
     }
 
-   private:
+ private:
     static T* as_element(Node* node) noexcept { return static_cast<T*>(node); }
     void insert_before(Node* where, T* element) noexcept {
         Node* node = element;

@@ -13,7 +13,9 @@ namespace {
 constexpr std::size_t kLineBytes = 1024;
 constexpr std::size_t kOnceKeys = 128;
 
-void to_stderr(LogLevel, const char* line) { std::fprintf(stderr, "beeline: %s\n", line); }
+void to_stderr(LogLevel, const char* line) {
+    std::fprintf(stderr, "beeline: %s\n", line);
+}
 
 std::atomic<LogSink> sink{nullptr};
 std::atomic<LogLevel> level_limit{LogLevel::kWarning};
@@ -42,11 +44,17 @@ bool first_time(const char* key) noexcept {
 
 }  // namespace
 
-void set_log_sink(LogSink new_sink) noexcept { sink.store(new_sink, std::memory_order_release); }
+void set_log_sink(LogSink new_sink) noexcept {
+    sink.store(new_sink, std::memory_order_release);
+}
 
-void set_log_level(LogLevel level) noexcept { level_limit.store(level, std::memory_order_relaxed); }
+void set_log_level(LogLevel level) noexcept {
+    level_limit.store(level, std::memory_order_relaxed);
+}
 
-LogLevel log_level() noexcept { return level_limit.load(std::memory_order_relaxed); }
+LogLevel log_level() noexcept {
+    return level_limit.load(std::memory_order_relaxed);
+}
 
 void log(LogLevel level, const char* format, ...) noexcept {
     if (level > log_level()) {

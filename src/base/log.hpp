@@ -6,7 +6,8 @@ namespace beeline {
 
 enum class LogLevel { kError, kWarning, kInfo, kDebug };
 
-/// Receives one complete line without a newline. Must not throw and must not call back into the log.
+/// Receives one complete line without a newline. Must not throw and must not call back into the
+/// log.
 using LogSink = void (*)(LogLevel level, const char* line);
 
 /// Replaces the sink; null restores stderr. Not thread-safe: called at start and end only.

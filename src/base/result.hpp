@@ -55,9 +55,10 @@ constexpr const char* to_string(Status status) noexcept {
 /// A value, or the status that says why there is none (never kOk then).
 template <class T>
 class Result {
-   public:
-    Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit on purpose, as in `return value;`
-    Result(Status status) : status_(status) {      // NOLINT
+ public:
+    Result(T value)
+        : value_(std::move(value)) {}          // NOLINT: implicit on purpose, as in `return value;`
+    Result(Status status) : status_(status) {  // NOLINT
         assert(status != Status::kOk);
     }
 
@@ -79,7 +80,7 @@ class Result {
     T* operator->() noexcept { return &value(); }
     T& operator*() noexcept { return value(); }
 
-   private:
+ private:
     std::optional<T> value_;
     Status status_ = Status::kOk;
 };

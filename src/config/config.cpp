@@ -14,17 +14,25 @@ namespace {
 
 constexpr Row kRows[] = {
 #define BEELINE_BOOL(component, name, def, text) \
-    {#component, #name, Kind::kBool, 0, 1, "", def ? "true" : "false", "", text, \
+    {#component,                                 \
+     #name,                                      \
+     Kind::kBool,                                \
+     0,                                          \
+     1,                                          \
+     "",                                         \
+     def ? "true" : "false",                     \
+     "",                                         \
+     text,                                       \
      offsetof(Params, component##_##name)},
 #define BEELINE_INT(component, name, def, min, max, unit, text) \
-    {#component, #name, Kind::kInt, min, max, unit, #def, "", text, \
-     offsetof(Params, component##_##name)},
+    {#component, #name, Kind::kInt, min,  max,                  \
+     unit,       #def,  "",         text, offsetof(Params, component##_##name)},
 #define BEELINE_SIZE(component, name, def, min, max, text) \
-    {#component, #name, Kind::kSize, min, max, "bytes", #def, "", text, \
-     offsetof(Params, component##_##name)},
+    {#component, #name, Kind::kSize, min,  max,            \
+     "bytes",    #def,  "",          text, offsetof(Params, component##_##name)},
 #define BEELINE_CHOICE(component, name, def, words, text) \
-    {#component, #name, Kind::kChoice, 0, 0, "", def, words, text, \
-     offsetof(Params, component##_##name)},
+    {#component, #name, Kind::kChoice, 0,    0,           \
+     "",         def,   words,         text, offsetof(Params, component##_##name)},
 #include "config/params.def"
 #undef BEELINE_BOOL
 #undef BEELINE_INT
@@ -114,7 +122,9 @@ std::string_view nth_word(std::string_view words, int index) noexcept {
 
 }  // namespace
 
-std::span<const Row> rows() noexcept { return kRows; }
+std::span<const Row> rows() noexcept {
+    return kRows;
+}
 
 Params& params() noexcept {
     static Params values;
@@ -164,7 +174,8 @@ Status set(Params& params, const Row& row, std::string_view text) noexcept {
 const char* print(const Params& params, const Row& row, std::span<char> out) noexcept {
     switch (row.kind) {
         case Kind::kBool:
-            std::snprintf(out.data(), out.size(), "%s", field<bool>(params, row) ? "true" : "false");
+            std::snprintf(out.data(), out.size(), "%s",
+                          field<bool>(params, row) ? "true" : "false");
             break;
         case Kind::kInt:
             std::snprintf(out.data(), out.size(), "%d", field<int>(params, row));
@@ -174,7 +185,8 @@ const char* print(const Params& params, const Row& row, std::span<char> out) noe
             break;
         case Kind::kChoice: {
             const std::string_view word = nth_word(row.words, field<int>(params, row));
-            std::snprintf(out.data(), out.size(), "%.*s", static_cast<int>(word.size()), word.data());
+            std::snprintf(out.data(), out.size(), "%.*s", static_cast<int>(word.size()),
+                          word.data());
             break;
         }
     }

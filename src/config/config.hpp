@@ -13,7 +13,8 @@ namespace beeline::config {
 
 enum class Kind { kBool, kInt, kSize, kChoice };
 
-/// One field for each row of params.def, named <component>_<name>. A choice is the index of its word.
+/// One field for each row of params.def, named <component>_<name>. A choice is the index of its
+/// word.
 struct Params {
 #define BEELINE_BOOL(component, name, def, text) bool component##_##name = def;
 #define BEELINE_INT(component, name, def, min, max, unit, text) int component##_##name = def;
@@ -46,9 +47,9 @@ std::span<const Row> rows() noexcept;
 /// The values in force in this process. Written at start only.
 Params& params() noexcept;
 
-/// Parses `text` by the row's kind (sizes take K, M, G suffixes of 1024) and stores it in `params` when it is
-/// within bounds; otherwise leaves `params` alone, returns kInvalid and logs one error with the parameter's
-/// full name, the value and what is allowed.
+/// Parses `text` by the row's kind (sizes take K, M, G suffixes of 1024) and stores it in `params`
+/// when it is within bounds; otherwise leaves `params` alone, returns kInvalid and logs one error
+/// with the parameter's full name, the value and what is allowed.
 Status set(Params& params, const Row& row, std::string_view text) noexcept;
 
 /// The value in force as text, into `out` (cut to fit); returns `out`.

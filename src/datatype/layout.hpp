@@ -9,13 +9,15 @@
 
 namespace beeline::datatype {
 
-/// A run of bytes at `offset` from the element's address. Blocks are in type-map order and may be negative.
+/// A run of bytes at `offset` from the element's address. Blocks are in type-map order and may be
+/// negative.
 struct Block {
     std::ptrdiff_t offset;
     std::size_t bytes;
 };
 
-/// One element: `size` bytes of data (the sum of the blocks), the next element `extent` bytes further.
+/// One element: `size` bytes of data (the sum of the blocks), the next element `extent` bytes
+/// further.
 struct Layout {
     std::size_t size = 0;
     std::ptrdiff_t extent = 0;
@@ -28,7 +30,9 @@ struct Layout {
     bool contiguous(std::size_t count) const noexcept {
         return blocks.size() <= 1 && (count <= 1 || extent == static_cast<std::ptrdiff_t>(size));
     }
-    std::ptrdiff_t first_offset() const noexcept { return blocks.empty() ? 0 : blocks.front().offset; }
+    std::ptrdiff_t first_offset() const noexcept {
+        return blocks.empty() ? 0 : blocks.front().offset;
+    }
 };
 
 /// The layout of `bytes` plain bytes per element.
@@ -36,9 +40,9 @@ inline Layout byte_layout(std::size_t bytes = 1) {
     return Layout{bytes, static_cast<std::ptrdiff_t>(bytes), {Block{0, bytes}}};
 }
 
-/// Calls visit(offset from the buffer's address, bytes, offset in the packed stream) for each run of the packed
-/// byte range [skip, skip + length) of `count` elements, in packed order. Neighbouring runs are merged when
-/// they touch.
+/// Calls visit(offset from the buffer's address, bytes, offset in the packed stream) for each run
+/// of the packed byte range [skip, skip + length) of `count` elements, in packed order.
+/// Neighbouring runs are merged when they touch.
 template <class Visit>
 void for_each_run(const Layout& layout, std::size_t count, std::size_t skip, std::size_t length,
                   Visit&& visit) {
@@ -60,7 +64,8 @@ void for_each_run(const Layout& layout, std::size_t count, std::size_t skip, std
             if (from < to) {
                 const std::ptrdiff_t offset =
                     at + block.offset + static_cast<std::ptrdiff_t>(from - packed);
-                if (run.bytes != 0 && run.offset + static_cast<std::ptrdiff_t>(run.bytes) == offset) {
+                if (run.bytes != 0 &&
+                    run.offset + static_cast<std::ptrdiff_t>(run.bytes) == offset) {
                     run.bytes += to - from;
                 } else {
                     if (run.bytes != 0) {
@@ -82,7 +87,8 @@ void for_each_run(const Layout& layout, std::size_t count, std::size_t skip, std
 void pack(const Layout& layout, std::size_t count, const void* buffer, std::size_t skip,
           std::span<std::byte> out) noexcept;
 
-/// Copies `in` into the packed range [skip, skip + in.size()) of a host buffer; gaps stay untouched.
+/// Copies `in` into the packed range [skip, skip + in.size()) of a host buffer; gaps stay
+/// untouched.
 void unpack(const Layout& layout, std::size_t count, void* buffer, std::size_t skip,
             std::span<const std::byte> in) noexcept;
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CUDA driver API as a table of functions, taken from a libcuda.so.1 that the application
+// already loaded.
+#pragma once
+
+#include <cuda.h>
+
+#include "base/result.hpp"
+
+namespace beeline::cuda {
+
+// Every driver function that Beeline calls. Required ones must be there or the driver is not used;
+// optional ones may be null.
+#define BEELINE_CUDA_REQUIRED(X) \
+    X(cuGetErrorName)            \
+    X(cuInit)                    \
+    X(cuDeviceGet)               \
+    X(cuDeviceGetCount)          \
+    X(cuDeviceGetName)           \
+    X(cuDeviceGetUuid)           \
+    X(cuDeviceCanAccessPeer)     \
+    X(cuDevicePrimaryCtxRetain)  \
+    X(cuDevicePrimaryCtxRelease) \
+    X(cuCtxGetCurrent)           \
+    X(cuCtxPushCurrent)          \
+    X(cuCtxPopCurrent)           \
+    X(cuCtxGetDevice)            \
+    X(cuPointerGetAttributes)    \
+    X(cuPointerGetAttribute)     \
+    X(cuMemAlloc)                \
+    X(cuMemFree)                 \
+    X(cuMemHostRegister)         \
+    X(cuMemHostUnregister)       \
+    X(cuMemcpyAsync)             \
+    X(cuStreamCreate)            \
+    X(cuStreamDestroy)           \
+    X(cuStreamSynchronize)       \
+    X(cuStreamWaitEvent)         \
+    X(cuEventCreate)             \
+    X(cuEventDestroy)            \
+    X(cuEventRecord)             \
+    X(cuEventQuery)              \
+    X(cuEventSynchronize)        \
+    X(cuIpcGetMemHandle)         \
+    X(cuIpcOpenMemHandle)        \
+    X(cuIpcCloseMemHandle)       \
+    X(cuModuleLoadData)          \
+    X(cuModuleGetFunction)       \
+    X(cuModuleUnload)            \
+    X(cuLaunchKernel)
+#define BEELINE_CUDA_OPTIONAL(X) X(cuThreadExchangeStreamCaptureMode)
+
+/// The functions. One per process; the library stays loaded until the process ends.
+struct Driver {
+#define BEELINE_CUDA_FIELD(name) decltype(&::name) name = nullptr;
+    BEELINE_CUDA_REQUIRED(BEELINE_CUDA_FIELD)
+    BEELINE_CUDA_OPTIONAL(BEELINE_CUDA_FIELD)
+#undef BEELINE_CUDA_FIELD
+
+    /// The driver if this process has loaded libcuda.so.1 (by linking or dlopen, at any time), else
+    /// null. Never loads or initialises anything. Cheap enough for every message: one load when
+    /// nothing changed.
+    static const Driver* find() noexcept;
+
+    /// The error's name, for example "CUDA_ERROR_OUT_OF_MEMORY"; never null.
+    const char* name_of(CUresult result) const noexcept;
+};
+
+/// True when the error only says that CUDA is not up yet or is already gone (not initialised,
+/// deinitialised, context destroyed): a reason to do nothing, not to complain.
+bool is_gone(CUresult result) noexcept;
+
+/// Logs a failed driver call once per call site key: the call, the error's name, the pointer, what
+/// happens next.
+void report_failure(const Driver& driver, const char* call, CUresult result, const void* pointer,
+                    const char* consequence) noexcept;
+
+}  // namespace beeline::cuda

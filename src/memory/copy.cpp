@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams and events kept per CUDA context, and the copies that run on them.
+#include "memory/copy.hpp"
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda/context.hpp"
+
+namespace beeline::memory {
+
+struct Slot {
+    cuda::Event event;
+    struct ContextStreams* home = nullptr;
+    const void* pointer = nullptr;  // named when the copy fails
+    Slot* next = nullptr;
+};
+
+/// What Beeline owns in one context. Kept until finalize, or until the context turns out to be
+/// gone.
+struct ContextStreams {
+    const cuda::Driver* driver = nullptr;
+    CUcontext context = nullptr;
+    cuda::Stream immediate;   // copies that are waited for at once
+    cuda::Stream background;  // copies that are asked for later
+    Slot* free_slots = nullptr;
+    bool dead = false;  // context gone: never used again, kept for slots still out
+};
+
+namespace {
+
+std::mutex mutex;
+
+std::vector<std::unique_ptr<ContextStreams>>& table() {
+    static auto* all = new std::vector<std::unique_ptr<ContextStreams>>;
+    return *all;
+}
+
+ContextStreams* streams_of(const Pointer& side) {
+    for (auto& streams : table()) {
+        if (streams->context == side.context && !streams->dead) {
+            return streams.get();
+        }
+    }
+    auto made = std::make_unique<ContextStreams>();
+    made->driver = side.driver;
+    made->context = side.context;
+    auto immediate = cuda::Stream::create(*side.driver);
+    auto background = cuda::Stream::create(*side.driver);
+    if (!immediate || !background) {
+        return nullptr;
+    }
+    made->immediate = std::move(*immediate);
+    made->background = std::move(*background);
+    table().push_back(std::move(made));
+    return table().back().get();
+}
+
+Slot* take_slot(ContextStreams& streams) {
+    if (Slot* slot = streams.free_slots; slot != nullptr) {
+        streams.free_slots = slot->next;
+        return slot;
+    }
+    auto event = cuda::Event::create(*streams.driver);
+    if (!event) {
+        return nullptr;
+    }
+    return new Slot{std::move(*event), &streams, nullptr, nullptr};
+}
+
+/// A stream of a destroyed context answers like this; the context's handle may be in use again
+/// since.
+bool is_stale(CUresult result) noexcept {
+    return cuda::is_gone(result) || result == CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUdeviceptr address(const void* pointer) noexcept {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+/// Runs `enqueue(streams)` with the side's context current; when the kept streams turn out to be
+/// stale (a device reset), once more with new ones.
+template <class Enqueue>
+Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&& enqueue) noexcept {
+    if (side.driver == nullptr || side.context == nullptr) {
+        return Status::kDriver;
+    }
+    std::lock_guard lock(mutex);
+    const cuda::ContextScope scope(*side.driver, side.context);
+    CUresult result = scope.result();
+    for (int attempt = 0; attempt < 2 && result == CUDA_SUCCESS; ++attempt) {
+        ContextStreams* streams = streams_of(side);
+        if (streams == nullptr) {
+            return Status::kDriver;
+        }
+        result = enqueue(*streams);
+        if (result == CUDA_SUCCESS) {
+            return Status::kOk;
+        }
+        if (!is_stale(result) || attempt == 1) {
+            break;
+        }
+        streams->dead = true;
+        result = CUDA_SUCCESS;
+    }
+    cuda::report_failure(*side.driver, call, result, pointer, "the operation ends with an error");
+    return Status::kDriver;
+}
+
+/// Enqueues one copy per run of the packed range and waits for all of them.
+template <class CopyRun>
+Status copy_runs(const Pointer& side, const void* pointer, const datatype::Layout& layout,
+                 std::size_t count, std::size_t skip, std::size_t bytes,
+                 CopyRun&& copy_run) noexcept {
+    return run(side, pointer, "cuMemcpyAsync", [&](ContextStreams& streams) {
+        CUresult result = CUDA_SUCCESS;
+        datatype::for_each_run(layout, count, skip, bytes,
+                               [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed) {
+                                   if (result == CUDA_SUCCESS) {
+                                       result = copy_run(offset, length, packed,
+                                                         streams.immediate.get());
+                                   }
+                               });
+        const CUresult waited = streams.driver->cuStreamSynchronize(streams.immediate.get());
+        return result != CUDA_SUCCESS ? result : waited;
+    });
+}
+
+}  // namespace
+
+Status copy(void* destination, const Pointer& to, const void* source, const Pointer& from,
+            std::size_t bytes) noexcept {
+    if (bytes == 0) {
+        return Status::kOk;
+    }
+    if (!to.on_device() && !from.on_device()) {
+        std::memcpy(destination, source, bytes);
+        return Status::kOk;
+    }
+    return run(
+        device_side(to, from), to.on_device() ? destination : source, "cuMemcpyAsync",
+        [&](ContextStreams& streams) {
+            const CUstream stream = streams.immediate.get();
+            const CUresult result =
+                streams.driver->cuMemcpyAsync(address(destination), address(source), bytes, stream);
+            return result != CUDA_SUCCESS ? result : streams.driver->cuStreamSynchronize(stream);
+        });
+}
+
+Status copy(void* destination, const void* source, std::size_t bytes) noexcept {
+    return copy(destination, classify(destination), source, classify(source), bytes);
+}
+
+Status pack(const datatype::Layout& layout, std::size_t count, const void* buffer,
+            const Pointer& from, std::size_t skip, void* out, std::size_t bytes) noexcept {
+    if (!from.on_device()) {
+        datatype::pack(layout, count, buffer, skip, {static_cast<std::byte*>(out), bytes});
+        return Status::kOk;
+    }
+    return copy_runs(
+        from, buffer, layout, count, skip, bytes,
+        [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed, CUstream stream) {
+            return from.driver->cuMemcpyAsync(
+                address(static_cast<std::byte*>(out) + packed),
+                address(static_cast<const std::byte*>(buffer) + offset), length, stream);
+        });
+}
+
+Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, const Pointer& to,
+              std::size_t skip, const void* in, std::size_t bytes) noexcept {
+    if (!to.on_device()) {
+        datatype::unpack(layout, count, buffer, skip, {static_cast<const std::byte*>(in), bytes});
+        return Status::kOk;
+    }
+    return copy_runs(
+        to, buffer, layout, count, skip, bytes,
+        [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed, CUstream stream) {
+            return to.driver->cuMemcpyAsync(address(static_cast<std::byte*>(buffer) + offset),
+                                            address(static_cast<const std::byte*>(in) + packed),
+                                            length, stream);
+        });
+}
+
+Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const void* source,
+                                   const Pointer& from, std::size_t bytes) noexcept {
+    AsyncCopy copy;
+    if (bytes == 0) {
+        return copy;
+    }
+    if (!to.on_device() && !from.on_device()) {
+        std::memcpy(destination, source, bytes);
+        return copy;
+    }
+    const void* named = to.on_device() ? destination : source;
+    const Status status =
+        run(device_side(to, from), named, "cuMemcpyAsync", [&](ContextStreams& streams) {
+            Slot* slot = take_slot(streams);
+            if (slot == nullptr) {
+                return CUDA_ERROR_OUT_OF_MEMORY;
+            }
+            CUresult result = streams.driver->cuMemcpyAsync(address(destination), address(source),
+                                                            bytes, streams.background.get());
+            if (result == CUDA_SUCCESS) {
+                result = streams.driver->cuEventRecord(slot->event.get(), streams.background.get());
+            }
+            if (result != CUDA_SUCCESS) {
+                slot->next = streams.free_slots;
+                streams.free_slots = slot;
+                return result;
+            }
+            slot->pointer = named;
+            copy.slot_ = slot;
+            copy.done_ = false;
+            return CUDA_SUCCESS;
+        });
+    if (status != Status::kOk) {
+        return status;
+    }
+    return copy;
+}
+
+AsyncCopy::AsyncCopy(AsyncCopy&& other) noexcept
+    : slot_(std::exchange(other.slot_, nullptr)),
+      done_(std::exchange(other.done_, true)),
+      outcome_(other.outcome_) {}
+
+AsyncCopy& AsyncCopy::operator=(AsyncCopy&& other) noexcept {
+    std::swap(slot_, other.slot_);
+    std::swap(done_, other.done_);
+    std::swap(outcome_, other.outcome_);
+    return *this;
+}
+
+AsyncCopy::~AsyncCopy() {
+    if (slot_ != nullptr) {
+        slot_->home->driver->cuEventSynchronize(slot_->event.get());
+        std::lock_guard lock(mutex);
+        slot_->next = slot_->home->free_slots;
+        slot_->home->free_slots = slot_;
+    }
+}
+
+Status AsyncCopy::poll() noexcept {
+    if (done_) {
+        return outcome_;
+    }
+    const CUresult result = slot_->home->driver->cuEventQuery(slot_->event.get());
+    if (result == CUDA_ERROR_NOT_READY) {
+        return Status::kRetry;
+    }
+    done_ = true;
+    if (result != CUDA_SUCCESS) {
+        outcome_ = Status::kDriver;
+        cuda::report_failure(*slot_->home->driver, "cuMemcpyAsync (in flight)", result,
+                             slot_->pointer, "the operation ends with an error");
+    }
+    std::lock_guard lock(mutex);
+    slot_->next = slot_->home->free_slots;
+    slot_->home->free_slots = slot_;
+    slot_ = nullptr;
+    return outcome_;
+}
+
+bool register_host(const cuda::Driver& driver, CUctx_st* context, void* memory,
+                   std::size_t bytes) noexcept {
+    const cuda::ContextScope scope(driver, context);
+    CUresult result = scope.result();
+    if (result == CUDA_SUCCESS) {
+        result = driver.cuMemHostRegister(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
+    }
+    if (result != CUDA_SUCCESS) {
+        cuda::report_failure(driver, "cuMemHostRegister", result, memory,
+                             "staging memory stays pageable and copies through it are slower");
+        return false;
+    }
+    return true;
+}
+
+void unregister_host(const cuda::Driver& driver, CUctx_st* context, void* memory) noexcept {
+    const cuda::ContextScope scope(driver, context);
+    if (scope.result() == CUDA_SUCCESS) {
+        driver.cuMemHostUnregister(memory);
+    }
+}
+
+void release_copy_resources() noexcept {
+    std::lock_guard lock(mutex);
+    for (auto& streams : table()) {
+        const cuda::ContextScope scope(*streams->driver, streams->context);
+        while (Slot* slot = streams->free_slots) {
+            streams->free_slots = slot->next;
+            delete slot;
+        }
+        streams->immediate = {};
+        streams->background = {};
+    }
+    table().clear();
+}
+
+}  // namespace beeline::memory

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies between any two kinds of memory on Beeline's own streams: synchronous, and started to be
+// asked for later.
+#pragma once
+
+#include <cstddef>
+
+#include "base/result.hpp"
+#include "cuda/stream.hpp"
+#include "datatype/layout.hpp"
+#include "memory/pointer.hpp"
+
+namespace beeline::memory {
+
+/// The side of a copy that decides the context: whichever of the two is on a device, the
+/// destination first.
+inline const Pointer& device_side(const Pointer& destination, const Pointer& source) noexcept {
+    return destination.on_device() ? destination : source;
+}
+
+/// Copies `bytes` and returns when they are there. Host to host is memcpy; anything else runs on a
+/// non-blocking stream of the device side's context, waited for alone. The caller's context is left
+/// as it was. kDriver after logging the call, the error and the pointer.
+Status copy(void* destination, const Pointer& to, const void* source, const Pointer& from,
+            std::size_t bytes) noexcept;
+
+/// As above, classifying both pointers itself.
+Status copy(void* destination, const void* source, std::size_t bytes) noexcept;
+
+/// Gathers the packed range [skip, skip + bytes) of a buffer of any kind into host memory `out`,
+/// touching the layout's runs only. One copy per run, one wait.
+Status pack(const datatype::Layout& layout, std::size_t count, const void* buffer,
+            const Pointer& from, std::size_t skip, void* out, std::size_t bytes) noexcept;
+
+/// The reverse: scatters host memory into the runs; gaps stay untouched.
+Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, const Pointer& to,
+              std::size_t skip, const void* in, std::size_t bytes) noexcept;
+
+/// A copy that was started. Move-only; must be finished or dropped before its memory goes away.
+class AsyncCopy {
+ public:
+    AsyncCopy() = default;
+    /// Starts copying on the device side's asynchronous stream. Copies started under one context
+    /// finish in order.
+    static Result<AsyncCopy> start(void* destination, const Pointer& to, const void* source,
+                                   const Pointer& from, std::size_t bytes) noexcept;
+    AsyncCopy(AsyncCopy&& other) noexcept;
+    AsyncCopy& operator=(AsyncCopy&& other) noexcept;
+    ~AsyncCopy();
+    /// kRetry while under way, kOk once done (then and later), kDriver when it failed (logged).
+    Status poll() noexcept;
+
+ private:
+    struct Slot* slot_ = nullptr;
+    bool done_ = true;
+    Status outcome_ = Status::kOk;
+};
+
+/// Registers host memory with CUDA so that copy engines reach it directly. Returns false (once
+/// logged) when the driver refuses; the memory is then usable all the same, only slower.
+bool register_host(const cuda::Driver& driver, CUctx_st* context, void* address,
+                   std::size_t bytes) noexcept;
+void unregister_host(const cuda::Driver& driver, CUctx_st* context, void* address) noexcept;
+
+/// Destroys the streams and events kept for copies. Quiet when the driver or a context is already
+/// gone.
+void release_copy_resources() noexcept;
+
+}  // namespace beeline::memory

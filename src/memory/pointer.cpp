@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Classification by one cuPointerGetAttributes call.
+#include "memory/pointer.hpp"
+
+#include "cuda/context.hpp"
+#include "cuda/driver.hpp"
+
+namespace beeline::memory {
+
+Pointer classify(const void* pointer) noexcept {
+    Pointer answer;
+    if (pointer == nullptr) {
+        return answer;
+    }
+    const cuda::Driver* driver = cuda::Driver::find();
+    if (driver == nullptr) {
+        return answer;
+    }
+    unsigned type = 0;
+    unsigned managed = 0;
+    unsigned legacy_ipc = 0;
+    int device = -1;
+    CUcontext context = nullptr;
+    std::uint64_t id = 0;
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    CUpointer_attribute attributes[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT,
+        CU_POINTER_ATTRIBUTE_BUFFER_ID,      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+    };
+    void* values[] = {&type, &managed, &device, &context, &id, &base, &size, &legacy_ipc};
+    constexpr unsigned kCount = sizeof attributes / sizeof attributes[0];
+    const CUresult result = driver->cuPointerGetAttributes(kCount, attributes, values,
+                                                           reinterpret_cast<CUdeviceptr>(pointer));
+    if (result != CUDA_SUCCESS || (type == 0 && managed == 0)) {
+        return answer;  // not CUDA's, or CUDA is not up: the CPU may touch it
+    }
+    answer.kind = managed != 0                 ? Kind::kManaged
+                  : type == CU_MEMORYTYPE_HOST ? Kind::kPinned
+                                               : Kind::kDevice;
+    if (!answer.on_device()) {
+        return answer;
+    }
+    answer.driver = driver;
+    answer.device = device;
+    answer.context = context != nullptr ? context : cuda::primary_context(*driver, device);
+    answer.base = base;
+    answer.size = size;
+    answer.buffer_id = id;
+    answer.ipc_capable = answer.kind == Kind::kDevice && legacy_ipc != 0;
+    return answer;
+}
+
+const char* to_string(Kind kind) noexcept {
+    switch (kind) {
+        case Kind::kHost:
+            return "host";
+        case Kind::kPinned:
+            return "pinned";
+        case Kind::kManaged:
+            return "managed";
+        case Kind::kDevice:
+            return "device";
+    }
+    return "unknown";
+}
+
+}  // namespace beeline::memory

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What kind of memory a pointer leads to, asked of the driver for every message.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace beeline::cuda {
+struct Driver;
+}
+struct CUctx_st;
+
+namespace beeline::memory {
+
+enum class Kind : std::uint8_t { kHost, kPinned, kManaged, kDevice };
+
+/// A pointer's allocation. Everything but `kind` is meaningful for kManaged and kDevice only.
+struct Pointer {
+    Kind kind = Kind::kHost;
+    bool ipc_capable = false;     ///< cuIpcGetMemHandle can export it
+    int device = -1;              ///< ordinal in this process
+    CUctx_st* context = nullptr;  ///< context to copy under; never null when not host
+    std::uint64_t base = 0;       ///< start of the allocation
+    std::uint64_t size = 0;       ///< of the allocation, bytes
+    std::uint64_t buffer_id = 0;  ///< changes whenever the address is allocated anew
+    const cuda::Driver* driver = nullptr;
+
+    /// True when only the driver may touch the memory (managed memory is moved by the driver as
+    /// well).
+    bool on_device() const noexcept { return kind == Kind::kDevice || kind == Kind::kManaged; }
+};
+
+/// Classifies the pointer with one driver call, or with none when the process has not loaded
+/// libcuda.so.1. A null pointer is host memory. A "host" verdict is never remembered: the address
+/// may be a device's tomorrow.
+Pointer classify(const void* pointer) noexcept;
+
+const char* to_string(Kind kind) noexcept;
+
+}  // namespace beeline::memory

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The queue protocol: a bounded multi-producer queue of cells (D. Vyukov's, with one consumer), and
+// slot reuse.
+#include "mover/shm/lane.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace beeline::mover::shm {
+
+// Memory order: a sender fills the cell (and the slot it names) and then stores the cell's sequence
+// with release; the receiver loads the sequence with acquire before it reads either. The receiver
+// is done with a cell, slot or chunk before it stores the freeing value with release; whoever takes
+// it next loads that with acquire.
+
+Lane::Lane(Segment own, Receiver receiver) noexcept : own_(std::move(own)), receiver_(receiver) {}
+
+Result<std::unique_ptr<Lane>> Lane::create(const Geometry& geometry, Receiver receiver) noexcept {
+    auto segment = Segment::create(geometry);
+    if (!segment) {
+        return segment.status();
+    }
+    std::unique_ptr<Lane> lane(new Lane(std::move(*segment), receiver));
+    lane->free_slots_.reserve(geometry.slots);
+    for (std::uint32_t i = geometry.slots; i > 0; --i) {
+        lane->free_slots_.push_back(i - 1);
+    }
+    lane->sent_slots_.resize(geometry.slots);
+    return lane;
+}
+
+Result<std::unique_ptr<Link>> Lane::connect(const Location& peer) noexcept {
+    auto link = std::make_unique<Link>();
+    if (peer == own_.location()) {
+        return Status::kInvalid;
+    }
+    auto segment = Segment::open(peer);
+    if (!segment) {
+        return segment.status();
+    }
+    link->segment = std::move(*segment);
+    Header& header = link->segment.header();
+    const std::uint32_t index = header.senders.fetch_add(1, std::memory_order_acq_rel);
+    if (index >= kMaxSenders) {
+        header.senders.fetch_sub(1, std::memory_order_acq_rel);
+        return Status::kNoMemory;
+    }
+    Sender& entry = link->segment.sender(index);
+    entry.pid = own_.location().pid;
+    entry.start_time = own_.location().start_time;
+    entry.nonce = own_.location().nonce;
+    entry.descriptor = own_.location().descriptor;
+    entry.ready.store(1, std::memory_order_release);
+    link->index = static_cast<std::uint16_t>(index);
+    return link;
+}
+
+Cell* Lane::claim(Link& to) noexcept {
+    Header& header = to.segment.header();
+    std::uint64_t position = header.tail.load(std::memory_order_relaxed);
+    for (;;) {
+        Cell& cell = to.segment.cell(position);
+        const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
+        if (sequence == position) {
+            if (header.tail.compare_exchange_weak(position, position + 1,
+                                                  std::memory_order_relaxed)) {
+                return &cell;
+            }
+        } else if (sequence < position) {
+            return nullptr;  // the receiver has not read the cell of the lap before
+        } else {
+            position = header.tail.load(std::memory_order_relaxed);
+        }
+    }
+}
+
+std::byte* Lane::take_slot(std::uint32_t& index) noexcept {
+    while (sent_count_ > 0) {
+        const std::uint32_t oldest = sent_slots_[sent_begin_];
+        if (own_.slot(oldest).busy.load(std::memory_order_acquire) != 0) {
+            break;
+        }
+        sent_begin_ = sent_begin_ + 1 == sent_slots_.size() ? 0 : sent_begin_ + 1;
+        --sent_count_;
+        free_slots_.push_back(oldest);
+    }
+    if (free_slots_.empty()) {
+        return nullptr;
+    }
+    index = free_slots_.back();  // the one used last is the one in the cache
+    free_slots_.pop_back();
+    return own_.slot_body(index);
+}
+
+bool Lane::send_slot(Link& to, std::uint32_t index, std::size_t bytes) noexcept {
+    Cell* cell = claim(to);
+    if (cell == nullptr) {
+        return false;
+    }
+    Slot& slot = own_.slot(index);
+    slot.bytes = static_cast<std::uint32_t>(bytes);
+    slot.busy.store(1, std::memory_order_relaxed);
+    cell->bytes = 0;
+    cell->slot = index;
+    publish(to, *cell);
+    const std::size_t end = sent_begin_ + sent_count_;
+    sent_slots_[end < sent_slots_.size() ? end : end - sent_slots_.size()] = index;
+    ++sent_count_;
+    return true;
+}
+
+void Lane::drop_slot(std::uint32_t index) noexcept {
+    free_slots_.push_back(index);
+}
+
+std::byte* Lane::take_chunk(std::uint32_t& index) noexcept {
+    for (std::uint32_t i = 0; i < own_.geometry().chunks; ++i) {
+        auto& busy = own_.header().chunk_busy[i];
+        if (busy.load(std::memory_order_acquire) == 0) {
+            busy.store(1, std::memory_order_relaxed);
+            index = i;
+            return own_.chunk(i);
+        }
+    }
+    return nullptr;
+}
+
+void Lane::drop_chunk(std::uint32_t index) noexcept {
+    own_.header().chunk_busy[index].store(0, std::memory_order_release);
+}
+
+int Lane::progress(int limit) noexcept {
+    int read = 0;
+    ++polls_;
+    while (read < limit) {
+        Cell& cell = own_.cell(head_);
+        if (cell.sequence.load(std::memory_order_acquire) != head_ + 1) {
+            break;
+        }
+        // Advance first: the callback may make progress again. The cell is freed after it has been
+        // read.
+        const std::uint64_t position = head_++;
+        deliver(cell);
+        cell.sequence.store(position + own_.geometry().cells, std::memory_order_release);
+        ++read;
+    }
+    return read;
+}
+
+void Lane::deliver(const Cell& cell) noexcept {
+    const std::uint32_t sender = cell.sender;
+    const std::uint32_t bytes = cell.bytes;
+    if (bytes != 0) {
+        if (bytes <= kInlineBytes) {
+            receiver_.arrived(receiver_.self, {{cell.body, bytes}, sender, 0, false});
+        }
+        return;
+    }
+    Segment* from = segment_of(sender);
+    const std::uint32_t index = cell.slot;
+    if (from == nullptr || index >= from->geometry().slots) {
+        log_once(
+            LogLevel::kError, "shm.slot",
+            "a local peer (entry %u) names slot %u, which cannot be reached: its message is lost",
+            sender, index);
+        return;
+    }
+    Slot& slot = from->slot(index);
+    const std::uint32_t length = slot.bytes;  // read once: the peer could change it
+    if (length <= from->geometry().slot_bytes) {
+        receiver_.arrived(receiver_.self, {{from->slot_body(index), length}, sender, index, true});
+    }
+    slot.busy.store(0, std::memory_order_release);
+}
+
+Segment* Lane::segment_of(std::uint32_t sender) noexcept {
+    if (sender >= kMaxSenders) {
+        return nullptr;
+    }
+    if (sender < senders_.size() && senders_[sender] != nullptr) {
+        return senders_[sender].get();
+    }
+    const Sender& entry = own_.sender(sender);
+    if (entry.ready.load(std::memory_order_acquire) != 1) {
+        return nullptr;
+    }
+    auto segment = Segment::open({entry.pid, entry.start_time, entry.nonce, entry.descriptor});
+    if (!segment) {
+        return nullptr;
+    }
+    if (senders_.size() <= sender) {
+        senders_.resize(sender + 1);
+    }
+    senders_[sender] = std::make_unique<Segment>(std::move(*segment));
+    return senders_[sender].get();
+}
+
+std::span<std::byte> Lane::chunk_of(std::uint32_t sender, std::uint32_t index) noexcept {
+    Segment* from = segment_of(sender);
+    if (from == nullptr || index >= from->geometry().chunks) {
+        return {};
+    }
+    return {from->chunk(index), from->geometry().chunk_bytes};
+}
+
+void Lane::release_chunk(std::uint32_t sender, std::uint32_t index) noexcept {
+    Segment* from = segment_of(sender);
+    if (from != nullptr && index < from->geometry().chunks) {
+        from->header().chunk_busy[index].store(0, std::memory_order_release);
+    }
+}
+
+std::span<std::byte> Lane::payload_of(std::uint32_t sender) noexcept {
+    Segment* from = segment_of(sender);
+    return from != nullptr ? from->payload() : std::span<std::byte>{};
+}
+
+std::uint64_t Lane::nonce_of(std::uint32_t sender) noexcept {
+    return sender < kMaxSenders ? own_.sender(sender).nonce : 0;
+}
+
+}  // namespace beeline::mover::shm

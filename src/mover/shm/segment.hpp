@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A rank's shared memory: the queue its local peers write to, and the slots and chunks it sends
+// from.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.hpp"
+
+namespace beeline::mover::shm {
+
+/// One message, or a pointer to a slot that holds it. Two cache lines: an 8-byte MPI message fits
+/// the first.
+struct alignas(128) Cell {
+    std::atomic<std::uint64_t> sequence;  ///< position when free, position + 1 when filled
+    std::uint16_t sender;                 ///< index in the receiver's directory
+    std::uint16_t bytes;                  ///< of the message in `body`; 0: it is in a slot or chunk
+    std::uint32_t slot;                   ///< the sender's slot or chunk, when bytes is 0
+    std::byte body[112];
+};
+static_assert(sizeof(Cell) == 128);
+
+/// A sender's eager slot; the message follows. The receiver frees it.
+struct alignas(64) Slot {
+    std::atomic<std::uint32_t> busy;
+    std::uint32_t bytes;  ///< of the message
+    std::byte padding[56];
+};
+static_assert(sizeof(Slot) == 64);
+
+/// A local peer that has sent to this rank: where to find its segment.
+struct Sender {
+    std::atomic<std::uint64_t> ready;  ///< 1 once the fields are written
+    std::int64_t pid;
+    std::uint64_t start_time;
+    std::uint64_t nonce;
+    std::int32_t descriptor;
+    std::int32_t padding;
+};
+
+inline constexpr std::uint32_t kMaxSenders = 4096;
+inline constexpr std::uint32_t kMaxChunks = 256;
+
+/// The sizes of a segment, written once at its start and checked by everyone who maps it.
+struct Geometry {
+    std::uint32_t cells = 0;  ///< a power of two
+    std::uint32_t slots = 0;
+    std::uint32_t slot_bytes = 0;  ///< room for a message in a slot, a multiple of 64
+    std::uint32_t chunks = 0;
+    std::uint32_t chunk_bytes = 0;  ///< a multiple of the page size
+    bool operator==(const Geometry&) const = default;
+};
+
+struct Header {
+    std::uint64_t magic;
+    std::uint64_t
+        nonce;  ///< random, published with the address: tells this segment from a stranger's
+    Geometry geometry;
+    alignas(64) std::atomic<std::uint64_t> tail;  ///< next position a sender takes
+    alignas(64) std::atomic<std::uint32_t> senders;
+    alignas(64) std::atomic<std::uint32_t> chunk_busy[kMaxChunks];  ///< set by the owner, freed by
+                                                                    ///< the receiver
+};
+
+/// Where a segment can be opened from: /proc/<pid>/fd/<descriptor>. Nothing has a name in a file
+/// system, so nothing is left behind, whatever happens to the process.
+struct Location {
+    bool operator==(const Location&) const = default;
+    std::int64_t pid = 0;
+    std::uint64_t start_time = 0;
+    std::uint64_t nonce = 0;
+    std::int32_t descriptor = -1;
+};
+
+/// A mapped segment, our own or a peer's. Move-only.
+class Segment {
+ public:
+    Segment() = default;
+    /// Makes this process's segment in a memfd. Pages are committed when touched.
+    static Result<Segment> create(const Geometry& geometry) noexcept;
+    /// Maps a peer's. kUnreachable when it cannot be opened; kInvalid when what is there is not the
+    /// segment that `where` names.
+    static Result<Segment> open(const Location& where) noexcept;
+    Segment(Segment&& other) noexcept;
+    Segment& operator=(Segment&& other) noexcept;
+    ~Segment();
+
+    explicit operator bool() const noexcept { return base_ != nullptr; }
+    const Location& location() const noexcept { return location_; }
+    const Geometry& geometry() const noexcept { return geometry_; }
+    Header& header() const noexcept { return *reinterpret_cast<Header*>(base_); }
+    Sender& sender(std::uint32_t index) const noexcept {
+        return reinterpret_cast<Sender*>(base_ + senders_offset_)[index];
+    }
+    Cell& cell(std::uint64_t position) const noexcept {
+        return reinterpret_cast<Cell*>(base_ + cells_offset_)[position & (geometry_.cells - 1)];
+    }
+    Slot& slot(std::uint32_t index) const noexcept {
+        return *reinterpret_cast<Slot*>(base_ + slots_offset_ +
+                                        index * (sizeof(Slot) + geometry_.slot_bytes));
+    }
+    std::byte* slot_body(std::uint32_t index) const noexcept {
+        return reinterpret_cast<std::byte*>(&slot(index)) + sizeof(Slot);
+    }
+    std::byte* chunk(std::uint32_t index) const noexcept {
+        return base_ + chunks_offset_ + std::size_t{index} * geometry_.chunk_bytes;
+    }
+    /// Slots and chunks: what a copy engine reads and writes. Page-aligned.
+    std::span<std::byte> payload() const noexcept {
+        return {base_ + slots_offset_, total_ - slots_offset_};
+    }
+
+ private:
+    void lay_out() noexcept;
+
+    std::byte* base_ = nullptr;
+    std::size_t total_ = 0;
+    std::size_t senders_offset_ = 0;
+    std::size_t cells_offset_ = 0;
+    std::size_t slots_offset_ = 0;
+    std::size_t chunks_offset_ = 0;
+    int descriptor_ = -1;  // kept open by the owner: peers open it through /proc
+    Geometry geometry_;
+    Location location_;
+};
+
+}  // namespace beeline::mover::shm

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What travels between ranks: fixed-width, little-endian, versioned message headers.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace beeline::wire {
+
+static_assert(
+    std::endian::native == std::endian::little,
+    "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
+
+/// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
+inline constexpr std::uint8_t kVersion = 1;
+
+/// Limits that a decoder enforces on what peers claim.
+inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
+inline constexpr std::uint32_t kMaxChunkBytes = 16u << 20;
+inline constexpr std::uint32_t kMaxDepth = 64;
+inline constexpr std::size_t kMaxOffers = 4;
+
+enum class MessageType : std::uint8_t {
+    kNone = 0,  ///< never sent; what peek() says of bytes that are no message
+    kEager = 1,
+    kRts = 2,
+    kCts = 3,
+    kData = 4,
+    kDataAck = 5,
+    kFin = 6,
+    kAck = 7,
+    kNack = 8,
+    kFreed = 9,
+};
+
+/// Bits of Common::flags. Bits that are not named here are ignored.
+inline constexpr std::uint16_t kSync = 1;  ///< EAGER, RTS: answer with ACK when matched
+
+/// Ways to move a message. kRdma is not spoken in this version: such an offer is skipped.
+enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3 };
+
+/// The start of every message.
+struct Common {
+    MessageType type = MessageType::kNone;
+    std::uint8_t version = kVersion;
+    std::uint16_t flags = 0;
+    std::uint32_t context = 0;  ///< id of the communicator
+};
+
+/// What matching needs. Request ids are opaque to everyone but the rank that gave them out.
+struct Envelope {
+    std::int32_t source = 0;  ///< rank of the sender in the communicator
+    std::int32_t tag = 0;     ///< negative for the library's own traffic; never INT32_MIN
+    std::uint32_t sequence = 0;
+    std::uint32_t reserved = 0;
+    std::uint64_t bytes = 0;  ///< of the whole message
+    std::uint64_t sender_request = 0;
+};
+
+/// A whole message: its data follows the header.
+struct Eager {
+    static constexpr MessageType kType = MessageType::kEager;
+    Common common{kType};
+    Envelope envelope;
+};
+
+/// Device memory that the receiver can map and read itself.
+struct IpcOffer {
+    std::array<std::byte, 64> handle{};  ///< CUipcMemHandle of the allocation
+    std::uint64_t base = 0;              ///< address of the allocation in the sender
+    std::uint64_t offset = 0;  ///< of the data from the base; data ends within the allocation
+    std::uint64_t allocation_bytes = 0;
+    std::uint64_t buffer_id = 0;  ///< names the allocation even where its address is used again
+    std::array<std::byte, 16> device_uuid{};
+};
+
+/// Chunks through host memory, after a CTS.
+struct StagedOffer {
+    std::uint32_t chunk_bytes = 0;  ///< the most the sender puts in one chunk
+};
+
+/// One thing the sender can do; only the member that `type` names has a meaning.
+struct Offer {
+    OfferType type = OfferType::kNone;
+    StagedOffer staged;
+    IpcOffer ipc;
+};
+
+/// A message whose data is fetched or asked for, with the ways to do that. Its encoding is the
+/// envelope, a byte with the number of offers, and for each a type byte, a length byte and that
+/// many bytes.
+struct Rts {
+    static constexpr MessageType kType = MessageType::kRts;
+    Common common{kType};
+    Envelope envelope;
+    std::array<Offer, kMaxOffers> offers{};  ///< the sender's favourite first
+    std::uint8_t offer_count = 0;
+};
+
+/// The receiver asks for the data by the offer it chose.
+struct Cts {
+    static constexpr MessageType kType = MessageType::kCts;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+    std::uint64_t receiver_request = 0;
+    std::uint64_t bytes = 0;        ///< wanted; less than the message when the receive truncates it
+    std::uint32_t chunk_bytes = 0;  ///< of one DATA at most
+    std::uint32_t depth = 0;        ///< DATA not yet acknowledged at most
+    OfferType choice = OfferType::kNone;
+    std::array<std::uint8_t, 7> reserved{};
+};
+
+/// One chunk of a message.
+struct Data {
+    static constexpr MessageType kType = MessageType::kData;
+    Common common{kType};
+    std::uint64_t receiver_request = 0;
+    std::uint64_t offset = 0;  ///< of the chunk in the message
+    std::uint32_t length = 0;  ///< of the chunk
+    std::uint32_t slot =
+        0;  ///< where the chunk lies in shared memory, when it does not follow the header
+};
+
+/// The chunk at `offset` has been taken; its place may be used again.
+struct DataAck {
+    static constexpr MessageType kType = MessageType::kDataAck;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+    std::uint64_t offset = 0;
+};
+
+/// The receiver has all it wants: the sender's buffer is free.
+struct Fin {
+    static constexpr MessageType kType = MessageType::kFin;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+    std::uint8_t status = 0;  ///< 0: received; other values are the engine's
+    std::uint8_t path = 0;    ///< the path taken, as the engine numbers them
+    std::array<std::uint8_t, 6> reserved{};
+};
+
+/// A synchronous message has been matched.
+struct Ack {
+    static constexpr MessageType kType = MessageType::kAck;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+};
+
+/// An offer failed in use; the next one is to be tried.
+struct Nack {
+    static constexpr MessageType kType = MessageType::kNack;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+    std::uint64_t receiver_request = 0;
+    std::uint8_t reason = 0;  ///< as the engine numbers them
+    OfferType offer = OfferType::kNone;
+    std::array<std::uint8_t, 6> reserved{};
+};
+
+/// The exporter has freed an allocation: mappings of it are to be closed.
+struct Freed {
+    static constexpr MessageType kType = MessageType::kFreed;
+    Common common{kType};
+    std::uint64_t base = 0;
+    std::uint64_t buffer_id = 0;
+};
+
+/// Bytes of one IPC offer and one staged offer as encoded, without type and length.
+inline constexpr std::size_t kIpcOfferBytes = 112;
+inline constexpr std::size_t kStagedOfferBytes = 4;
+/// The most an encoded RTS takes.
+inline constexpr std::size_t kMaxRtsBytes = 40 + 1 + kMaxOffers * (2 + kIpcOfferBytes);
+
+// The layouts are the protocol: a compiler that disagrees must not build this.
+static_assert(sizeof(Common) == 8 && offsetof(Common, flags) == 2 &&
+              offsetof(Common, context) == 4);
+static_assert(sizeof(Envelope) == 32 && offsetof(Envelope, sequence) == 8 &&
+              offsetof(Envelope, bytes) == 16 && offsetof(Envelope, sender_request) == 24);
+static_assert(sizeof(Eager) == 40 && offsetof(Eager, envelope) == 8);
+static_assert(sizeof(IpcOffer) == kIpcOfferBytes && offsetof(IpcOffer, base) == 64 &&
+              offsetof(IpcOffer, offset) == 72 && offsetof(IpcOffer, allocation_bytes) == 80 &&
+              offsetof(IpcOffer, buffer_id) == 88 && offsetof(IpcOffer, device_uuid) == 96);
+static_assert(sizeof(StagedOffer) == kStagedOfferBytes);
+static_assert(sizeof(Cts) == 48 && offsetof(Cts, receiver_request) == 16 &&
+              offsetof(Cts, bytes) == 24 && offsetof(Cts, chunk_bytes) == 32 &&
+              offsetof(Cts, depth) == 36 && offsetof(Cts, choice) == 40);
+static_assert(sizeof(Data) == 32 && offsetof(Data, offset) == 16 && offsetof(Data, length) == 24 &&
+              offsetof(Data, slot) == 28);
+static_assert(sizeof(DataAck) == 24 && offsetof(DataAck, offset) == 16);
+static_assert(sizeof(Fin) == 24 && offsetof(Fin, status) == 16 && offsetof(Fin, path) == 17);
+static_assert(sizeof(Ack) == 16 && offsetof(Ack, sender_request) == 8);
+static_assert(sizeof(Nack) == 32 && offsetof(Nack, receiver_request) == 16 &&
+              offsetof(Nack, reason) == 24 && offsetof(Nack, offer) == 25);
+static_assert(sizeof(Freed) == 24 && offsetof(Freed, buffer_id) == 16);
+
+/// A message that is one fixed struct: every kind but RTS.
+template <class X>
+concept FixedMessage =
+    std::is_trivially_copyable_v<X> && std::has_unique_object_representations_v<X> && requires {
+    X::kType;
+} && !std::is_same_v<X, Rts>;
+
+static_assert(FixedMessage<Eager> && FixedMessage<Cts> && FixedMessage<Data> &&
+              FixedMessage<DataAck> && FixedMessage<Fin> && FixedMessage<Ack> &&
+              FixedMessage<Nack> && FixedMessage<Freed>);
+
+}  // namespace beeline::wire
