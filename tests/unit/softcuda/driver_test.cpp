@@ -209,7 +209,7 @@ TEST(Errors, HaveNamesAndTexts) {
         EXPECT_STREQ(text, "CUDA_ERROR_ALREADY_MAPPED");
         EXPECT_OK(cuGetErrorString(CUDA_SUCCESS, &text));
         EXPECT_STREQ(text, "no error");
-        EXPECT_EQ(cuGetErrorName(static_cast<CUresult>(12345), &text), CUDA_ERROR_INVALID_VALUE);
+        EXPECT_EQ(cuGetErrorName(static_cast<CUresult>(998), &text), CUDA_ERROR_INVALID_VALUE);
         EXPECT_EQ(text, nullptr);
     });
 }
