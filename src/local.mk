@@ -8,9 +8,21 @@ core_sources = \
 	src/cuda/context.hpp src/cuda/driver.cpp src/cuda/driver.hpp src/cuda/module.cpp \
 	src/cuda/module.hpp src/cuda/stream.cpp src/cuda/stream.hpp \
 	src/datatype/layout.cpp src/datatype/layout.hpp \
-	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp
+	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp \
+	src/memory/staging_pool.cpp src/memory/staging_pool.hpp \
+	src/topo/identity.cpp src/topo/identity.hpp \
+	src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \
+	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
+	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
+	src/protocol/path.cpp src/protocol/path.hpp src/protocol/select.cpp src/protocol/select.hpp \
+	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
+	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
+	src/engine/engine.hpp src/engine/message.hpp src/engine/piece.hpp src/engine/pull.cpp \
+	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
+	src/engine/send.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
-libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS)
+# Visible here, so that libbeeline.so can export it; its version script says what really is.
+libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default
 libcore_la_LIBADD = $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
 libcore_la_SOURCES = $(core_sources)
 core_sources += \

@@ -28,6 +28,8 @@ class Sequencer {
 
     /// The number of the next message to this peer; counts on.
     std::uint32_t next_to_send() noexcept { return send_++; }
+    /// The same number without counting on: for a send that may not come about.
+    std::uint32_t peek_to_send() const noexcept { return send_; }
 
     /// Judges an arrived number. After kNext the following number is awaited: process the message,
     /// then drain ready(). A kEarly message goes to hold(); a kDuplicate is to be dropped.

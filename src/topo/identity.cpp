@@ -61,8 +61,8 @@ std::uint64_t start_time_of(std::int64_t pid) noexcept {
     if (read_file(path, text, sizeof text) == 0) {
         return 0;
     }
-    // The command name may hold anything; the fields after its closing parenthesis do not. Field 22 is the start
-    // time (proc(5)); the first field after the name is number 3.
+    // The command name may hold anything; the fields after its closing parenthesis do not. Field 22
+    // is the start time (proc(5)); the first field after the name is number 3.
     const char* field = std::strrchr(text, ')');
     for (int number = 2; field != nullptr && number < 22; ++number) {
         field = std::strchr(field + 1, ' ');

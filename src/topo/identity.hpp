@@ -6,8 +6,8 @@
 
 namespace beeline::topo {
 
-/// Equal for two processes exactly when they can share memory through /proc: same boot of the same kernel, same
-/// process-id namespace and same network namespace (a "node" as MPI launchers see it).
+/// Equal for two processes exactly when they can share memory through /proc: same boot of the same
+/// kernel, same process-id namespace and same network namespace (a "node" as MPI launchers see it).
 struct NodeId {
     std::uint64_t boot = 0;
     std::uint64_t namespaces = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The queue protocol: a bounded multi-producer queue of cells (D. Vyukov's, with one consumer), and slot reuse.
+// The queue protocol: a bounded multi-producer queue of cells (D. Vyukov's, with one consumer), and
+// slot reuse.
 #include "mover/shm/lane.hpp"
 
 #include <atomic>
@@ -9,9 +10,10 @@
 
 namespace beeline::mover::shm {
 
-// Memory order: a sender fills the cell (and the slot it names) and then stores the cell's sequence with release;
-// the receiver loads the sequence with acquire before it reads either. The receiver is done with a cell, slot or
-// chunk before it stores the freeing value with release; whoever takes it next loads that with acquire.
+// Memory order: a sender fills the cell (and the slot it names) and then stores the cell's sequence
+// with release; the receiver loads the sequence with acquire before it reads either. The receiver
+// is done with a cell, slot or chunk before it stores the freeing value with release; whoever takes
+// it next loads that with acquire.
 
 Lane::Lane(Segment own, Receiver receiver) noexcept : own_(std::move(own)), receiver_(receiver) {}
 
@@ -109,7 +111,9 @@ bool Lane::send_slot(Link& to, std::uint32_t index, std::size_t bytes) noexcept 
     return true;
 }
 
-void Lane::drop_slot(std::uint32_t index) noexcept { free_slots_.push_back(index); }
+void Lane::drop_slot(std::uint32_t index) noexcept {
+    free_slots_.push_back(index);
+}
 
 std::byte* Lane::take_chunk(std::uint32_t& index) noexcept {
     for (std::uint32_t i = 0; i < own_.geometry().chunks; ++i) {
@@ -135,7 +139,8 @@ int Lane::progress(int limit) noexcept {
         if (cell.sequence.load(std::memory_order_acquire) != head_ + 1) {
             break;
         }
-        // Advance first: the callback may make progress again. The cell is freed after it has been read.
+        // Advance first: the callback may make progress again. The cell is freed after it has been
+        // read.
         const std::uint64_t position = head_++;
         deliver(cell);
         cell.sequence.store(position + own_.geometry().cells, std::memory_order_release);
@@ -156,9 +161,10 @@ void Lane::deliver(const Cell& cell) noexcept {
     Segment* from = segment_of(sender);
     const std::uint32_t index = cell.slot;
     if (from == nullptr || index >= from->geometry().slots) {
-        log_once(LogLevel::kError, "shm.slot",
-                 "a local peer (entry %u) names slot %u, which cannot be reached: its message is lost",
-                 sender, index);
+        log_once(
+            LogLevel::kError, "shm.slot",
+            "a local peer (entry %u) names slot %u, which cannot be reached: its message is lost",
+            sender, index);
         return;
     }
     Slot& slot = from->slot(index);
@@ -180,8 +186,7 @@ Segment* Lane::segment_of(std::uint32_t sender) noexcept {
     if (entry.ready.load(std::memory_order_acquire) != 1) {
         return nullptr;
     }
-    auto segment =
-        Segment::open({entry.pid, entry.start_time, entry.nonce, entry.descriptor});
+    auto segment = Segment::open({entry.pid, entry.start_time, entry.nonce, entry.descriptor});
     if (!segment) {
         return nullptr;
     }

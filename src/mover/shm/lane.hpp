@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between the ranks of a node through shared memory: one queue per receiver, slots and chunks per sender.
+// Messages between the ranks of a node through shared memory: one queue per receiver, slots and
+// chunks per sender.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@
 
 namespace beeline::mover::shm {
 
-/// A message as the receiver finds it: valid during the callback, or until release() of what was kept.
+/// A message as the receiver finds it: valid during the callback, or until release() of what was
+/// kept.
 struct Arrival {
     std::span<const std::byte> message;
     std::uint32_t sender = 0;  ///< index in our directory
@@ -35,7 +37,7 @@ struct Link {
 
 /// The lane of one process. One caller at a time.
 class Lane {
-   public:
+ public:
     /// Makes our segment. Errors as Segment::create.
     static Result<std::unique_ptr<Lane>> create(const Geometry& geometry,
                                                 Receiver receiver) noexcept;
@@ -43,15 +45,16 @@ class Lane {
     const Location& location() const noexcept { return own_.location(); }
     const Geometry& geometry() const noexcept { return own_.geometry(); }
 
-    /// Maps the peer's segment and enters ourselves in its directory. kUnreachable when it cannot be reached this
-    /// way (other containers, other user), kNoMemory when its directory is full.
+    /// Maps the peer's segment and enters ourselves in its directory. kUnreachable when it cannot
+    /// be reached this way (other containers, other user), kNoMemory when its directory is full.
     Result<std::unique_ptr<Link>> connect(const Location& peer) noexcept;
 
     /// Largest message that travels in the queue itself, and largest in a slot.
     static constexpr std::size_t kInlineBytes = sizeof(Cell::body);
     std::size_t slot_bytes() const noexcept { return own_.geometry().slot_bytes; }
 
-    /// Sends a small message made of two parts. False when the queue is full: try again after progress.
+    /// Sends a small message made of two parts. False when the queue is full: try again after
+    /// progress.
     bool send_inline(Link& to, std::span<const std::byte> head,
                      std::span<const std::byte> tail) noexcept {
         Cell* cell = claim(to);
@@ -70,12 +73,14 @@ class Lane {
 
     /// A free slot of ours to write a message into; null when all are in use.
     std::byte* take_slot(std::uint32_t& index) noexcept;
-    /// Sends the message of `bytes` in slot `index`. False when the queue is full (the slot stays ours).
+    /// Sends the message of `bytes` in slot `index`. False when the queue is full (the slot stays
+    /// ours).
     bool send_slot(Link& to, std::uint32_t index, std::size_t bytes) noexcept;
     /// Gives back a slot that was not sent.
     void drop_slot(std::uint32_t index) noexcept;
 
-    /// A free staging chunk of ours; null when all are in use. The receiver frees it with release_chunk.
+    /// A free staging chunk of ours; null when all are in use. The receiver frees it with
+    /// release_chunk.
     std::byte* take_chunk(std::uint32_t& index) noexcept;
     void drop_chunk(std::uint32_t index) noexcept;
 
@@ -95,7 +100,7 @@ class Lane {
 
     std::uint64_t polls() const noexcept { return polls_; }
 
-   private:
+ private:
     Lane(Segment own, Receiver receiver) noexcept;
     Cell* claim(Link& to) noexcept;
     void publish(Link& to, Cell& cell) noexcept {

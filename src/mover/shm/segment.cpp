@@ -38,7 +38,8 @@ void Segment::lay_out() noexcept {
     cells_offset_ = round_up(senders_offset_ + kMaxSenders * sizeof(Sender), kPage);
     slots_offset_ = round_up(cells_offset_ + geometry_.cells * sizeof(Cell), kPage);
     chunks_offset_ = round_up(
-        slots_offset_ + geometry_.slots * (sizeof(Slot) + std::size_t{geometry_.slot_bytes}), kPage);
+        slots_offset_ + geometry_.slots * (sizeof(Slot) + std::size_t{geometry_.slot_bytes}),
+        kPage);
     total_ = chunks_offset_ + std::size_t{geometry_.chunks} * geometry_.chunk_bytes;
 }
 
@@ -55,8 +56,7 @@ Result<Segment> Segment::create(const Geometry& geometry) noexcept {
         ftruncate(descriptor, static_cast<off_t>(segment.total_)) != 0) {
         return Status::kNoMemory;
     }
-    void* base =
-        mmap(nullptr, segment.total_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    void* base = mmap(nullptr, segment.total_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (base == MAP_FAILED) {
         return Status::kNoMemory;
     }
@@ -105,8 +105,7 @@ Result<Segment> Segment::open(const Location& where) noexcept {
         close(descriptor);
         return Status::kInvalid;
     }
-    void* base =
-        mmap(nullptr, segment.total_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    void* base = mmap(nullptr, segment.total_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     close(descriptor);
     if (base == MAP_FAILED) {
         return Status::kNoMemory;
@@ -115,7 +114,9 @@ Result<Segment> Segment::open(const Location& where) noexcept {
     return segment;
 }
 
-Segment::Segment(Segment&& other) noexcept { *this = std::move(other); }
+Segment::Segment(Segment&& other) noexcept {
+    *this = std::move(other);
+}
 
 Segment& Segment::operator=(Segment&& other) noexcept {
     std::swap(base_, other.base_);

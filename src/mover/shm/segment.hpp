@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rank's shared memory: the queue its local peers write to, and the slots and chunks it sends from.
+// A rank's shared memory: the queue its local peers write to, and the slots and chunks it sends
+// from.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,8 @@
 
 namespace beeline::mover::shm {
 
-/// One message, or a pointer to a slot that holds it. Two cache lines: an 8-byte MPI message fits the first.
+/// One message, or a pointer to a slot that holds it. Two cache lines: an 8-byte MPI message fits
+/// the first.
 struct alignas(128) Cell {
     std::atomic<std::uint64_t> sequence;  ///< position when free, position + 1 when filled
     std::uint16_t sender;                 ///< index in the receiver's directory
@@ -54,15 +56,17 @@ struct Geometry {
 
 struct Header {
     std::uint64_t magic;
-    std::uint64_t nonce;  ///< random, published with the address: tells this segment from a stranger's
+    std::uint64_t
+        nonce;  ///< random, published with the address: tells this segment from a stranger's
     Geometry geometry;
     alignas(64) std::atomic<std::uint64_t> tail;  ///< next position a sender takes
     alignas(64) std::atomic<std::uint32_t> senders;
-    alignas(64) std::atomic<std::uint32_t> chunk_busy[kMaxChunks];  ///< set by the owner, freed by the receiver
+    alignas(64) std::atomic<std::uint32_t> chunk_busy[kMaxChunks];  ///< set by the owner, freed by
+                                                                    ///< the receiver
 };
 
-/// Where a segment can be opened from: /proc/<pid>/fd/<descriptor>. Nothing has a name in a file system, so
-/// nothing is left behind, whatever happens to the process.
+/// Where a segment can be opened from: /proc/<pid>/fd/<descriptor>. Nothing has a name in a file
+/// system, so nothing is left behind, whatever happens to the process.
 struct Location {
     bool operator==(const Location&) const = default;
     std::int64_t pid = 0;
@@ -73,12 +77,12 @@ struct Location {
 
 /// A mapped segment, our own or a peer's. Move-only.
 class Segment {
-   public:
+ public:
     Segment() = default;
     /// Makes this process's segment in a memfd. Pages are committed when touched.
     static Result<Segment> create(const Geometry& geometry) noexcept;
-    /// Maps a peer's. kUnreachable when it cannot be opened; kInvalid when what is there is not the segment that
-    /// `where` names.
+    /// Maps a peer's. kUnreachable when it cannot be opened; kInvalid when what is there is not the
+    /// segment that `where` names.
     static Result<Segment> open(const Location& where) noexcept;
     Segment(Segment&& other) noexcept;
     Segment& operator=(Segment&& other) noexcept;
@@ -109,7 +113,7 @@ class Segment {
         return {base_ + slots_offset_, total_ - slots_offset_};
     }
 
-   private:
+ private:
     void lay_out() noexcept;
 
     std::byte* base_ = nullptr;

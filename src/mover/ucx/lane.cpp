@@ -200,8 +200,8 @@ Status Lane::send(Endpoint to, Operation* operation, const void* data, std::size
 
 Status Lane::receive(const Payload& payload, void* into, Operation* operation) noexcept {
     ucp_request_param_t params{};
-    params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                          UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+    params.op_attr_mask =
+        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     params.cb.recv_am = on_received;
     params.user_data = operation;
     operation->user = this;
@@ -209,11 +209,17 @@ Status Lane::receive(const Payload& payload, void* into, Operation* operation) n
                    operation);
 }
 
-void Lane::reject(const Payload& payload) noexcept { ucp_am_data_release(worker_, payload.data); }
+void Lane::reject(const Payload& payload) noexcept {
+    ucp_am_data_release(worker_, payload.data);
+}
 
-void Lane::release(void* data) noexcept { ucp_am_data_release(worker_, data); }
+void Lane::release(void* data) noexcept {
+    ucp_am_data_release(worker_, data);
+}
 
-unsigned Lane::progress() noexcept { return ucp_worker_progress(worker_); }
+unsigned Lane::progress() noexcept {
+    return ucp_worker_progress(worker_);
+}
 
 void Lane::finish(Operation* operation, Status status) noexcept {
     --outstanding_;

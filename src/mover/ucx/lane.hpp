@@ -18,29 +18,32 @@ namespace beeline::mover::ucx {
 
 inline constexpr std::size_t kMaxHeader = 192;
 
-/// A send or receive under way. `done` is called once from progress(); the operation is then free again.
+/// A send or receive under way. `done` is called once from progress(); the operation is then free
+/// again.
 struct Operation {
     void (*done)(Operation* operation, Status status) = nullptr;
-    void* owner = nullptr;        ///< the caller's
-    void* user = nullptr;         // the lane
-    std::uint64_t extra = 0;      ///< the caller's
-    Operation* next = nullptr;    // free list
+    void* owner = nullptr;      ///< the caller's
+    void* engine = nullptr;     ///< the caller's
+    void* user = nullptr;       // the lane
+    std::uint64_t extra = 0;    ///< the caller's
+    Operation* next = nullptr;  // free list
     std::size_t header_bytes = 0;
     std::byte header[kMaxHeader];  ///< lives until the send is complete, as UCX asks
 };
 
 /// Payload that came with a message.
 struct Payload {
-    void* data = nullptr;        ///< bytes, or what receive() and reject() take when `rendezvous`
+    void* data = nullptr;  ///< bytes, or what receive() and reject() take when `rendezvous`
     std::size_t bytes = 0;
-    bool rendezvous = false;     ///< still at the sender
-    bool keepable = false;       ///< may be kept after the callback; release() it then
+    bool rendezvous = false;  ///< still at the sender
+    bool keepable = false;    ///< may be kept after the callback; release() it then
 };
 
-/// Takes arrived messages. Returns true when the payload was kept (rendezvous payload that was received,
-/// rejected or kept counts as kept).
+/// Takes arrived messages. Returns true when the payload was kept (rendezvous payload that was
+/// received, rejected or kept counts as kept).
 struct Receiver {
-    bool (*arrived)(void* self, std::span<const std::byte> header, const Payload& payload) = nullptr;
+    bool (*arrived)(void* self, std::span<const std::byte> header,
+                    const Payload& payload) = nullptr;
     void* self = nullptr;
 };
 
@@ -49,7 +52,7 @@ using Endpoint = ucp_ep*;
 
 /// One UCX worker. One caller at a time.
 class Lane {
-   public:
+ public:
     /// kUnsupported, after logging why, when UCX cannot be started.
     static Result<std::unique_ptr<Lane>> create(Receiver receiver) noexcept;
     ~Lane();
@@ -68,10 +71,10 @@ class Lane {
     Operation* take() noexcept;
     void give_back(Operation* operation) noexcept;
 
-    /// Sends the operation's header and `bytes` at `data`, which stays valid until done. kOk: done already, `done` is
-    /// not called and the operation is free again. kRetry: under way. Otherwise an error, the operation is free.
-    /// With `rendezvous`, completes with kOk once the receiver has fetched the data, and with kCanceled when it
-    /// rejected the offer.
+    /// Sends the operation's header and `bytes` at `data`, which stays valid until done. kOk: done
+    /// already, `done` is not called and the operation is free again. kRetry: under way. Otherwise
+    /// an error, the operation is free. With `rendezvous`, completes with kOk once the receiver has
+    /// fetched the data, and with kCanceled when it rejected the offer.
     Status send(Endpoint to, Operation* operation, const void* data, std::size_t bytes,
                 bool rendezvous) noexcept;
 
@@ -93,7 +96,7 @@ class Lane {
     }
     void finish(Operation* operation, Status status) noexcept;
 
-   private:
+ private:
     Lane() = default;
     Status start_worker() noexcept;
     Status started(void* request, Operation* operation) noexcept;

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From the lanes to matching: decoding, order by sequence number, and messages that came too early.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "base/log.hpp"
+#include "engine/engine.hpp"
+#include "engine/piece.hpp"
+#include "wire/codec.hpp"
+
+namespace beeline::engine {
+
+void Engine::malformed(std::span<const std::byte> in, const char* lane) noexcept {
+    log_once(
+        LogLevel::kError, lane,
+        "a message of %zu bytes over %s is not one of this version of Beeline (type %u): ignored",
+        in.size(), lane, in.empty() ? 0U : std::to_integer<unsigned>(in[0]));
+}
+
+void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
+    auto& engine = *static_cast<Engine*>(self);
+    const std::span<const std::byte> in = arrival.message;
+    switch (wire::peek(in)) {
+        case wire::MessageType::kEager:
+            engine.on_eager(in,
+                            in.size() > sizeof(wire::Eager) ? in.subspan(sizeof(wire::Eager))
+                                                            : std::span<const std::byte>{},
+                            arrival.in_slot ? arrival.sender : Arrived::kNoSender);
+            return;
+        case wire::MessageType::kRts:
+            engine.on_rts(in, nullptr);
+            return;
+        case wire::MessageType::kData: {
+            wire::Data data;
+            if (wire::decode(in, data)) {
+                engine.on_data_shm(data, arrival.sender);
+                return;
+            }
+            break;
+        }
+        case wire::MessageType::kCts:
+        case wire::MessageType::kFin:
+        case wire::MessageType::kAck:
+        case wire::MessageType::kNack:
+            engine.on_control(in);
+            return;
+        case wire::MessageType::kNone:
+        case wire::MessageType::kDataAck:
+        case wire::MessageType::kFreed:
+            break;
+    }
+    engine.malformed(in, "shared memory");
+}
+
+bool Engine::on_ucx(void* self, std::span<const std::byte> header,
+                    const mover::ucx::Payload& payload) {
+    auto& engine = *static_cast<Engine*>(self);
+    switch (wire::peek(header)) {
+        case wire::MessageType::kEager:
+            if (!payload.rendezvous) {
+                engine.on_eager(header,
+                                {static_cast<const std::byte*>(payload.data), payload.bytes},
+                                Arrived::kNoSender);
+                return false;
+            }
+            break;
+        case wire::MessageType::kRts:
+            engine.on_rts(header, payload.rendezvous ? &payload : nullptr);
+            return payload.rendezvous;
+        case wire::MessageType::kData: {
+            wire::Data data;
+            if (wire::decode(header, data) && data.length == payload.bytes) {
+                return engine.on_data_ucx(data, payload);
+            }
+            break;
+        }
+        case wire::MessageType::kCts:
+        case wire::MessageType::kFin:
+        case wire::MessageType::kAck:
+        case wire::MessageType::kNack:
+            engine.on_control(header);
+            return false;
+        case wire::MessageType::kNone:
+        case wire::MessageType::kDataAck:
+        case wire::MessageType::kFreed:
+            break;
+    }
+    engine.malformed(header, "UCX");
+    if (payload.rendezvous) {
+        engine.ucx_->reject(payload);
+    }
+    return payload.rendezvous;
+}
+
+void Engine::on_eager(std::span<const std::byte> header, std::span<const std::byte> data,
+                      std::uint32_t shm_sender) {
+    wire::Eager eager;
+    if (!wire::decode(header, eager) || eager.envelope.bytes != data.size()) {
+        malformed(header, "eager");
+        return;
+    }
+    Arrived arrived;
+    arrived.body = Body::kEager;
+    arrived.synchronous = (eager.common.flags & wire::kSync) != 0;
+    arrived.context = eager.common.context;
+    arrived.envelope = eager.envelope;
+    arrived.data = data;
+    arrived.shm_sender = shm_sender;
+    arrive(arrived);
+}
+
+void Engine::on_rts(std::span<const std::byte> in, const mover::ucx::Payload* payload) {
+    wire::Rts rts;
+    if (!wire::decode(in, rts) || (payload != nullptr && payload->bytes != rts.envelope.bytes)) {
+        malformed(in, "rendezvous");
+        if (payload != nullptr) {
+            ucx_->reject(*payload);
+        }
+        return;
+    }
+    Arrived arrived;
+    arrived.body = payload != nullptr ? Body::kUcxRendezvous : Body::kOffers;
+    arrived.synchronous = (rts.common.flags & wire::kSync) != 0;
+    arrived.context = rts.common.context;
+    arrived.envelope = rts.envelope;
+    for (std::size_t i = 0; i < rts.offer_count; ++i) {
+        const wire::Offer& offer = rts.offers[i];
+        if (offer.type == wire::OfferType::kIpc) {
+            arrived.ipc = &offer.ipc;
+        } else if (offer.type == wire::OfferType::kStaged) {
+            arrived.sender_chunk = offer.staged.chunk_bytes;
+        }
+    }
+    if (payload != nullptr) {
+        arrived.payload = *payload;
+    }
+    arrive(arrived);
+}
+
+void Engine::on_control(std::span<const std::byte> in) {
+    wire::Cts cts;
+    wire::Fin fin;
+    wire::Ack ack;
+    wire::Nack nack;
+    if (wire::decode(in, cts)) {
+        on_cts(cts);
+    } else if (wire::decode(in, fin)) {
+        if (Request* request = find_request(fin.sender_request, Request::Kind::kSend)) {
+            request->outcome.reason = protocol::Reason::kDirect;
+            send_done(*request, protocol::Path::kCudaIpc,
+                      fin.status == 0 ? Status::kOk : Status::kIo);
+        }
+    } else if (wire::decode(in, ack)) {
+        if (Request* request = find_request(ack.sender_request, Request::Kind::kSend)) {
+            if (request->pieces_ != 0) {
+                request->cts_seen_ = true;  // UCX has not let go of the data yet
+            } else {
+                send_done(*request, request->outcome.path, Status::kOk);
+            }
+        }
+    } else if (wire::decode(in, nack)) {
+        if (nack.sender_request == 0) {
+            sender_failed(nack);
+        } else if (Request* request = find_request(nack.sender_request, Request::Kind::kSend)) {
+            exports_.forget(request->where_.base);
+            request->outcome.reason = nack.reason < protocol::kReasons
+                                          ? protocol::Reason{nack.reason}
+                                          : protocol::Reason::kOpenFailed;
+        }
+    } else {
+        malformed(in, "control");
+    }
+}
+
+void Engine::arrive(const Arrived& arrived) {
+    if (Communicator* communicator = find(arrived.context); communicator != nullptr) {
+        accept(*communicator, arrived);
+        return;
+    }
+    // The sender has finished creating a communicator that this process is still creating.
+    if (Message* message = keep(arrived)) {
+        message->next = orphans_;
+        orphans_ = message;
+    }
+}
+
+void Engine::accept(Communicator& communicator, const Arrived& arrived) {
+    if (!communicator.valid(arrived.envelope.source)) {
+        log_once(LogLevel::kError, "engine.source",
+                 "a message claims to come from rank %d of communicator %u, which has %d: ignored",
+                 arrived.envelope.source, communicator.id, communicator.size());
+        if (arrived.body == Body::kUcxRendezvous) {
+            ucx_->reject(arrived.payload);
+        }
+        return;
+    }
+    match::Sequencer& order = communicator.at(arrived.envelope.source).order;
+    switch (order.accept(arrived.envelope.sequence)) {
+        case match::Order::kNext:
+            match(communicator, arrived);
+            while (match::Held* held = order.ready()) {
+                match_kept(communicator, static_cast<Message*>(held));
+            }
+            return;
+        case match::Order::kEarly:
+            if (Message* message = keep(arrived)) {
+                message->sequence = arrived.envelope.sequence;
+                if (!order.hold(message)) {
+                    drop(message);
+                }
+            }
+            return;
+        case match::Order::kDuplicate:
+            log_once(LogLevel::kError, "engine.duplicate",
+                     "message %u from rank %d of communicator %u came twice: the second is ignored",
+                     arrived.envelope.sequence, arrived.envelope.source, communicator.id);
+            if (arrived.body == Body::kUcxRendezvous) {
+                ucx_->reject(arrived.payload);
+            }
+            return;
+    }
+}
+
+void Engine::match(Communicator& communicator, const Arrived& arrived) {
+    const wire::Envelope& envelope = arrived.envelope;
+    if (match::Posted* posted = communicator.matcher.arrive(envelope.source, envelope.tag)) {
+        deliver(*static_cast<Request*>(posted), arrived);
+        return;
+    }
+    if (Message* message = keep(arrived)) {
+        ++counters_.unexpected;
+        message->match::Unexpected::source = envelope.source;
+        message->match::Unexpected::tag = envelope.tag;
+        communicator.matcher.add_unexpected(message);
+    }
+}
+
+void Engine::match_kept(Communicator& communicator, Message* message) {
+    const wire::Envelope& envelope = message->arrived.envelope;
+    if (match::Posted* posted = communicator.matcher.arrive(envelope.source, envelope.tag)) {
+        deliver(*static_cast<Request*>(posted), message->arrived);
+        message->arrived.body = Body::kEager;  // whatever it was, the receive has it now
+        drop(message);
+        return;
+    }
+    ++counters_.unexpected;
+    message->source = envelope.source;
+    message->tag = envelope.tag;
+    communicator.matcher.add_unexpected(message);
+}
+
+Message* Engine::keep(const Arrived& arrived) {
+    std::size_t room = arrived.body == Body::kEager ? arrived.data.size() : 0;
+    // A small message to this process is copied now, so that its send completes as eager ones do.
+    Request* self = arrived.body == Body::kSelf ? arrived.sender : nullptr;
+    const bool copy_self =
+        self != nullptr && !self->synchronous_ &&
+        self->buffer_.bytes <= (self->where_.on_device() ? limits_.device_eager : limits_.eager);
+    if (copy_self) {
+        room = self->buffer_.bytes;
+    }
+    void* memory = std::malloc(sizeof(Message) + room);
+    if (memory == nullptr) {
+        log(LogLevel::kError, "no memory to keep a message of %zu bytes from rank %d: it is lost",
+            room, arrived.envelope.source);
+        return nullptr;
+    }
+    auto* message = new (memory) Message;
+    message->arrived = arrived;
+    auto* data = reinterpret_cast<std::byte*>(message + 1);
+    if (arrived.body == Body::kEager) {
+        if (room != 0) {
+            std::memcpy(data, arrived.data.data(), room);
+        }
+        message->arrived.data = {data, room};
+        message->arrived.shm_sender = Arrived::kNoSender;
+    } else if (arrived.ipc != nullptr) {
+        message->ipc_copy = *arrived.ipc;
+        message->arrived.ipc = &message->ipc_copy;
+    }
+    if (copy_self) {
+        const Status status = gather(*self, data);
+        message->arrived.body = Body::kEager;
+        message->arrived.data = {data, room};
+        message->arrived.sender = nullptr;
+        send_done(*self, protocol::Path::kSelf, status);
+    }
+    return message;
+}
+
+void Engine::drop(Message* message) {
+    if (message->arrived.body == Body::kUcxRendezvous) {
+        ucx_->reject(message->arrived.payload);
+    }
+    message->~Message();
+    std::free(message);
+}
+
+}  // namespace beeline::engine

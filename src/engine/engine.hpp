@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Point-to-point messages between processes: the public face of src/, and the only owner of its
+// state machines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/list.hpp"
+#include "base/result.hpp"
+#include "config/config.hpp"
+#include "engine/communicator.hpp"
+#include "engine/counters.hpp"
+#include "engine/message.hpp"
+#include "engine/request.hpp"
+#include "engine/request_table.hpp"
+#include "memory/staging_pool.hpp"
+#include "mover/cuda_ipc/handles.hpp"
+#include "protocol/select.hpp"
+#include "wire/headers.hpp"
+
+namespace beeline::engine {
+
+enum class SendMode : std::uint8_t { kStandard, kSynchronous };
+
+/// One per process. Not thread-safe by itself: with several threads every call is made under
+/// lock().
+class Engine {
+ public:
+    /// Starts the lanes with these parameters. kUnsupported, logged, when UCX cannot be started.
+    static Result<std::unique_ptr<Engine>> create(const config::Params& params);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    /// Recursive, because a completion may start other requests. Taken only when `threads` was set.
+    class Guard {
+     public:
+        explicit Guard(Engine& engine) noexcept
+            : mutex_(engine.threads ? &engine.mutex_ : nullptr) {
+            if (mutex_ != nullptr) {
+                mutex_->lock();
+            }
+        }
+        ~Guard() {
+            if (mutex_ != nullptr) {
+                mutex_->unlock();
+            }
+        }
+        Guard(const Guard&) = delete;
+        Guard& operator=(const Guard&) = delete;
+
+     private:
+        std::recursive_mutex* mutex_;
+    };
+    bool threads = false;  ///< several threads may call: set before the first call
+
+    /// This process's address, for the peers.
+    std::vector<std::byte> address() const;
+    /// A peer from its published address; the same one for the same process. Null, logged, when the
+    /// bytes are not an address.
+    Peer* add_peer(std::span<const std::byte> address);
+
+    /// A communicator with `peers` possible senders and destinations. Messages that came before it
+    /// existed are delivered now. Null when memory is out.
+    Communicator* add_communicator(std::uint32_t id, int rank, int peers, Resolver resolver);
+    /// Unmatched messages are dropped.
+    void remove_communicator(Communicator* communicator);
+
+    /// Starts a send. `destination` is a valid rank. On an error nothing was started and done is
+    /// not called.
+    Status send(Request& request, Communicator& communicator, int destination, int tag,
+                const Buffer& buffer, SendMode mode);
+    /// Sends a small host message at once, without a request; false when that is not possible now.
+    bool try_send(Communicator& communicator, int destination, int tag, const Buffer& buffer);
+    /// Starts a receive; source may be match::kAnySource, tag match::kAnyTag.
+    Status receive(Request& request, Communicator& communicator, int source, int tag,
+                   const Buffer& buffer);
+    /// Takes back a receive that is not matched yet (done is called with outcome.cancelled); false
+    /// otherwise.
+    bool cancel(Request& request);
+
+    /// The oldest unexpected message that matches, left in place; null when none.
+    Message* probe(Communicator& communicator, int source, int tag) noexcept;
+    /// Takes the message out of matching; it must be given to receive_matched().
+    void extract(Communicator& communicator, Message* message) noexcept;
+    /// Starts the receive of an extracted message, which is gone afterwards.
+    Status receive_matched(Request& request, Communicator& communicator, Message* message,
+                           const Buffer& buffer);
+
+    /// Makes progress; the number of events.
+    int progress();
+    /// True when nothing of ours waits to be sent.
+    bool idle() const noexcept;
+    /// Closes connections, calling `progress_host` while it waits.
+    void close_peers(void (*progress_host)());
+    /// Gives back what belongs to CUDA. Quiet when the driver is gone.
+    void release_device_resources();
+
+    const Counters& counters() const noexcept { return counters_; }
+    const mover::cuda_ipc::ImportCache& imports() const noexcept { return imports_; }
+
+ private:
+    struct Piece;
+    struct Control;
+    struct WaitingPayload;
+    /// Shared memory that was offered to CUDA; empty `memory` when it was refused.
+    struct Pinned {
+        std::span<std::byte> memory;
+        memory::Pointer side;
+        bool tried = false;
+    };
+
+    explicit Engine(const config::Params& params);
+
+    // arrival.cpp: from the lanes to matching
+    static void on_shm(void* self, const mover::shm::Arrival& arrival);
+    static bool on_ucx(void* self, std::span<const std::byte> header,
+                       const mover::ucx::Payload& payload);
+    void on_eager(std::span<const std::byte> header, std::span<const std::byte> data,
+                  std::uint32_t shm_sender);
+    void on_rts(std::span<const std::byte> in, const mover::ucx::Payload* payload);
+    void on_control(std::span<const std::byte> in);
+    void malformed(std::span<const std::byte> in, const char* lane) noexcept;
+    void arrive(const Arrived& arrived);
+    void accept(Communicator& communicator, const Arrived& arrived);
+    void match(Communicator& communicator, const Arrived& arrived);
+    void match_kept(Communicator& communicator, Message* message);
+    Message* keep(const Arrived& arrived);
+    void drop(Message* message);
+    Communicator* find(std::uint32_t context) const noexcept {
+        return context < communicators_.size() ? communicators_[context] : nullptr;
+    }
+
+    // send.cpp: the start of a send
+    protocol::SendChoice choose(const Request& request) const noexcept;
+    Status begin(Request& request);
+    bool eager_shm(Request& request);
+    Status eager_ucx(Request& request);
+    Status ucx_rendezvous(Request& request);
+    Status offers(Request& request);
+    Status to_self(Request& request);
+    Status gather(Request& request, void* out);
+    Status need_bounce(Request& request, bool fill);
+    mover::shm::Link* link(Peer& peer);
+    mover::ucx::Endpoint endpoint(Peer& peer);
+    void control(Peer& peer, std::span<const std::byte> message);
+    bool try_control(Peer& peer, std::span<const std::byte> message);
+    static void on_eager_sent(mover::ucx::Operation* operation, Status status);
+    static void on_rendezvous_sent(mover::ucx::Operation* operation, Status status);
+
+    // receive.cpp: a matched receive
+    void deliver(Request& request, const Arrived& arrived);
+    void scatter(Request& request, std::span<const std::byte> data);
+    void from_self(Request& request, Request& sender);
+    void from_ucx(Request& request, const Arrived& arrived);
+    void from_offers(Request& request, const Arrived& arrived);
+    void ask_staged(Request& request, std::uint32_t sender_chunk);
+    void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk);
+    void abandon(Request& request);
+    static void on_fetched(mover::ucx::Operation* operation, Status status);
+
+    // pull.cpp: CUDA IPC get
+    bool start_pull(Request& request, const wire::IpcOffer& offer);
+    void refuse(Request& request, protocol::Reason reason);
+    void poll_pulls(int& events);
+
+    // staged.cpp: chunks through host memory, the sender's side; and polling of both sides' pieces
+    void on_cts(const wire::Cts& cts);
+    void advance(Request& request);
+    bool start_piece(Request& request);
+    void send_piece(Piece* piece);
+    void piece_sent(Piece* piece, Status status);
+    void end_staged_send(Request& request);
+    void poll_pieces(int& events);
+    Piece* take_piece(Request& request);
+    void give_back(Piece* piece);
+    void pin(Pinned& pinned, std::span<std::byte> memory, const memory::Pointer& side);
+    void pin_own(const memory::Pointer& side);
+    void pin_payload(std::uint32_t sender, const memory::Pointer& side);
+    static void on_piece_sent(mover::ucx::Operation* operation, Status status);
+
+    // staged_receive.cpp: the receiver's side
+    Request* expects(const wire::Data& data) noexcept;
+    void on_data_shm(const wire::Data& data, std::uint32_t sender);
+    bool on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payload);
+    bool fetch(Request& request, const wire::Data& data, const mover::ucx::Payload& payload);
+    void place(Request& request, Piece* piece);
+    void piece_received(Piece* piece, Status status);
+    static void on_piece_fetched(mover::ucx::Operation* operation, Status status);
+    void sender_failed(const wire::Nack& nack);
+
+    // engine.cpp
+    void finish(Request& request, Status status);
+    void send_done(Request& request, protocol::Path path, Status status);
+    void receive_done(Request& request, Status status);
+    void count(protocol::Path path, std::size_t bytes, protocol::Reason reason) noexcept;
+    void classify(Request& request) noexcept;
+    Request* find_request(std::uint64_t id, Request::Kind kind) noexcept;
+
+    config::Params params_;
+    protocol::Limits limits_;
+    std::recursive_mutex mutex_;
+    topo::NodeId node_;
+    std::unique_ptr<mover::shm::Lane> shm_;
+    std::unique_ptr<mover::ucx::Lane> ucx_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+    bool remote_peers_ = false;  // some peer is reached by UCX alone
+    unsigned idle_polls_ = 0;
+    unsigned ucx_interest_ = 0;  // polls for which UCX is asked every time
+    std::vector<Communicator*> communicators_;
+    Message* orphans_ = nullptr;  // newest first
+    RequestTable<Request> table_;
+    List<Request> waiting_sends_;  // no slot, chunk or queue room yet
+    List<Request> pulls_;          // CUDA IPC copies under way
+    List<Request> staged_sends_;   // more pieces to start
+    List<Piece> copying_;          // pieces whose copy is under way
+    List<Piece> to_send_;          // pieces copied, waiting for queue room
+    Piece* free_pieces_ = nullptr;
+    std::deque<Control> controls_;
+    std::deque<WaitingPayload> waiting_payloads_;
+    mover::cuda_ipc::ExportCache exports_;
+    mover::cuda_ipc::ImportCache imports_;
+    memory::StagingPool staging_;
+    Pinned own_pinned_;
+    std::vector<Pinned> sender_pinned_;
+    Counters counters_;
+};
+
+}  // namespace beeline::engine

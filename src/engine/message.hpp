@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A message to be matched: as it arrives, and as it is kept until a receive wants it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "match/matcher.hpp"
+#include "match/sequencer.hpp"
+#include "mover/ucx/lane.hpp"
+#include "wire/headers.hpp"
+
+namespace beeline::engine {
+
+struct Request;
+
+/// Where the data of a message is.
+enum class Body : std::uint8_t {
+    kEager,          ///< with the header
+    kOffers,         ///< at the sender; its RTS says how to get it
+    kUcxRendezvous,  ///< at the sender; UCX fetches it
+    kSelf,           ///< in a send request of this process
+};
+
+struct Arrived {
+    static constexpr std::uint32_t kNoSender = UINT32_MAX;
+    Body body = Body::kEager;
+    bool synchronous = false;
+    std::uint32_t context = 0;
+    wire::Envelope envelope;
+    std::span<const std::byte> data;       ///< kEager
+    std::uint32_t shm_sender = kNoSender;  ///< kEager: whose slot `data` lies in
+    const wire::IpcOffer* ipc = nullptr;   ///< kOffers, when offered
+    std::uint32_t sender_chunk = 0;        ///< kOffers, kUcxRendezvous: chunk the sender stages by
+    mover::ucx::Payload payload;           ///< kUcxRendezvous
+    Request* sender = nullptr;             ///< kSelf
+};
+
+/// A kept message, with its data behind it.
+struct Message : match::Unexpected, match::Held {
+    Arrived arrived;
+    wire::IpcOffer ipc_copy;
+    Message* next = nullptr;  ///< list of messages for communicators that do not exist here yet
+};
+
+}  // namespace beeline::engine

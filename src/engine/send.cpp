@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The start of a send: which protocol, and the ones that end at once or leave everything to the
+// receiver.
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "engine/engine.hpp"
+#include "engine/piece.hpp"
+#include "memory/copy.hpp"
+#include "wire/codec.hpp"
+
+namespace beeline::engine {
+namespace {
+
+wire::Envelope envelope_of(const Communicator& communicator, int tag, std::uint32_t sequence,
+                           std::size_t bytes, std::uint64_t id) noexcept {
+    wire::Envelope envelope;
+    envelope.source = communicator.rank;
+    envelope.tag = tag;
+    envelope.sequence = sequence;
+    envelope.bytes = bytes;
+    envelope.sender_request = id;
+    return envelope;
+}
+
+std::span<const std::byte> bytes_of(const wire::Eager& header) noexcept {
+    return std::as_bytes(std::span(&header, 1));
+}
+
+}  // namespace
+
+mover::shm::Link* Engine::link(Peer& peer) {
+    if (!peer.shm_tried) {
+        peer.shm_tried = true;
+        if (shm_ != nullptr && peer.same_node && !peer.same_process) {
+            auto made = shm_->connect(peer.address.shm);
+            if (made) {
+                peer.link = std::move(*made);
+            } else {
+                remote_peers_ = true;
+                log_once(
+                    LogLevel::kWarning, "shm.connect",
+                    "the shared memory of process %lld on this node cannot be reached (%s): its "
+                    "messages go over UCX",
+                    static_cast<long long>(peer.address.shm.pid), to_string(made.status()));
+            }
+        }
+    }
+    return peer.link.get();
+}
+
+mover::ucx::Endpoint Engine::endpoint(Peer& peer) {
+    if (peer.endpoint == nullptr) {
+        auto made = ucx_->connect(peer.address.ucx);
+        if (made) {
+            peer.endpoint = *made;
+        }
+    }
+    return peer.endpoint;
+}
+
+bool Engine::try_control(Peer& peer, std::span<const std::byte> message) {
+    if (mover::shm::Link* to = link(peer); to != nullptr) {
+        if (message.size() <= mover::shm::Lane::kInlineBytes) {
+            return shm_->send_inline(*to, message, {});
+        }
+        std::uint32_t index = 0;
+        std::byte* slot = shm_->take_slot(index);
+        if (slot == nullptr) {
+            return false;
+        }
+        std::memcpy(slot, message.data(), message.size());
+        if (!shm_->send_slot(*to, index, message.size())) {
+            shm_->drop_slot(index);
+            return false;
+        }
+        return true;
+    }
+    mover::ucx::Endpoint to = endpoint(peer);
+    if (to == nullptr || message.size() > mover::ucx::kMaxHeader) {
+        return true;  // nothing can be done; the connection error has been logged
+    }
+    mover::ucx::Operation* operation = ucx_->take();
+    std::memcpy(operation->header, message.data(), message.size());
+    operation->header_bytes = message.size();
+    operation->done = [](mover::ucx::Operation*, Status) {};
+    ucx_->send(to, operation, nullptr, 0, false);
+    return true;
+}
+
+void Engine::control(Peer& peer, std::span<const std::byte> message) {
+    if (!controls_.empty() || !try_control(peer, message)) {
+        controls_.push_back({&peer, {message.begin(), message.end()}});
+    }
+}
+
+protocol::SendChoice Engine::choose(const Request& request) const noexcept {
+    protocol::SendFacts facts;
+    facts.bytes = request.buffer_.bytes;
+    facts.same_process = request.peer_->same_process;
+    facts.shared_memory = request.peer_->link != nullptr;
+    facts.on_device = request.where_.on_device();
+    return protocol::choose_start(facts, limits_);
+}
+
+bool Engine::try_send(Communicator& communicator, int destination, int tag, const Buffer& buffer) {
+    Peer* peer = communicator.process(destination);
+    if (peer == nullptr || peer->link == nullptr || buffer.bytes > limits_.eager ||
+        buffer.layout != nullptr || !waiting_sends_.empty() ||
+        (buffer.bytes != 0 && memory::classify(buffer.address).on_device())) {
+        return false;
+    }
+    match::Sequencer& order = communicator.at(destination).order;
+    wire::Eager header;
+    header.common.context = communicator.id;
+    if (sizeof header + buffer.bytes <= mover::shm::Lane::kInlineBytes) {
+        header.envelope = envelope_of(communicator, tag, order.peek_to_send(), buffer.bytes, 0);
+        if (!shm_->send_inline(*peer->link, bytes_of(header),
+                               {static_cast<const std::byte*>(buffer.address), buffer.bytes})) {
+            return false;
+        }
+    } else {
+        std::uint32_t index = 0;
+        std::byte* slot = shm_->take_slot(index);
+        if (slot == nullptr) {
+            return false;
+        }
+        header.envelope = envelope_of(communicator, tag, order.peek_to_send(), buffer.bytes, 0);
+        std::memcpy(slot, &header, sizeof header);
+        std::memcpy(slot + sizeof header, buffer.address, buffer.bytes);
+        if (!shm_->send_slot(*peer->link, index, sizeof header + buffer.bytes)) {
+            shm_->drop_slot(index);
+            return false;
+        }
+    }
+    order.next_to_send();
+    count(protocol::Path::kShm, buffer.bytes, protocol::Reason::kSmall);
+    return true;
+}
+
+Status Engine::send(Request& request, Communicator& communicator, int destination, int tag,
+                    const Buffer& buffer, SendMode mode) {
+    Peer* peer = communicator.process(destination);
+    if (peer == nullptr) {
+        return Status::kUnreachable;
+    }
+    link(*peer);
+    request.kind_ = Request::Kind::kSend;
+    request.synchronous_ = mode == SendMode::kSynchronous;
+    request.active_ = true;
+    request.cts_seen_ = false;
+    request.communicator_ = &communicator;
+    request.peer_ = peer;
+    request.destination_ = destination;
+    request.send_tag_ = tag;
+    request.buffer_ = buffer;
+    request.outcome = {};
+    request.pieces_ = 0;
+    request.id_ = 0;
+    classify(request);
+    if (buffer.bytes != 0 && buffer.layout == nullptr) {
+        request.data_ = static_cast<std::byte*>(buffer.address);
+    } else if (buffer.bytes != 0 && buffer.layout->contiguous(buffer.count)) {
+        request.buffer_.layout = nullptr;
+        request.data_ = static_cast<std::byte*>(buffer.address) + buffer.layout->first_offset();
+        request.buffer_.address = request.data_;
+    } else {
+        request.data_ = nullptr;
+    }
+    request.sequence_ = communicator.at(destination).order.next_to_send();
+    const Status status = begin(request);
+    return status == Status::kRetry ? Status::kOk : status;
+}
+
+/// Carries out the choice. kRetry: the request waits in waiting_sends_. An error here has ended the
+/// request already through done(), as the peer's order has moved on; so it is not returned.
+Status Engine::begin(Request& request) {
+    const protocol::SendChoice choice = choose(request);
+    request.outcome.reason = choice.reason;
+    Status status = Status::kOk;
+    switch (choice.start) {
+        case protocol::Start::kSelf:
+            status = to_self(request);
+            break;
+        case protocol::Start::kEagerShm:
+            status = eager_shm(request) ? Status::kOk : Status::kRetry;
+            break;
+        case protocol::Start::kEagerUcx:
+            status = eager_ucx(request);
+            break;
+        case protocol::Start::kUcxRendezvous:
+            status = ucx_rendezvous(request);
+            break;
+        case protocol::Start::kOffers:
+            status = offers(request);
+            break;
+    }
+    if (status == Status::kRetry) {
+        waiting_sends_.push_back(&request);
+        return status;
+    }
+    if (status != Status::kOk) {
+        finish(request, status);
+    }
+    return Status::kOk;
+}
+
+/// The message's bytes into host memory `out`.
+Status Engine::gather(Request& request, void* out) {
+    if (request.buffer_.bytes == 0) {
+        return Status::kOk;
+    }
+    if (request.data_ != nullptr) {
+        return memory::copy(out, memory::Pointer{}, request.data_, request.where_,
+                            request.buffer_.bytes);
+    }
+    return memory::pack(*request.buffer_.layout, request.buffer_.count, request.buffer_.address,
+                        request.where_, 0, out, request.buffer_.bytes);
+}
+
+/// Contiguous host memory for a request whose layout is not; filled from the buffer when `fill`.
+Status Engine::need_bounce(Request& request, bool fill) {
+    if (request.data_ != nullptr || request.buffer_.bytes == 0) {
+        return Status::kOk;
+    }
+    request.bounce_ = static_cast<std::byte*>(std::malloc(request.buffer_.bytes));
+    if (request.bounce_ == nullptr) {
+        log(LogLevel::kError, "no memory for a packed copy of %zu bytes", request.buffer_.bytes);
+        return Status::kNoMemory;
+    }
+    const Status status = fill ? gather(request, request.bounce_) : Status::kOk;
+    request.data_ = request.bounce_;
+    if (fill) {
+        request.where_ = memory::Pointer{};  // from here on the data is host memory
+    }
+    return status;
+}
+
+bool Engine::eager_shm(Request& request) {
+    wire::Eager header;
+    header.common.context = request.communicator_->id;
+    if (request.synchronous_) {
+        header.common.flags = wire::kSync;
+        if (request.id_ == 0) {
+            request.id_ = table_.add(&request);
+        }
+    }
+    const std::size_t bytes = request.buffer_.bytes;
+    header.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
+                                  bytes, request.id_);
+    mover::shm::Link& to = *request.peer_->link;
+    Status status = Status::kOk;
+    if (sizeof header + bytes <= mover::shm::Lane::kInlineBytes && request.data_ != nullptr &&
+        !request.where_.on_device()) {
+        if (!shm_->send_inline(to, bytes_of(header), {request.data_, bytes})) {
+            return false;
+        }
+    } else if (bytes == 0) {
+        if (!shm_->send_inline(to, bytes_of(header), {})) {
+            return false;
+        }
+    } else {
+        std::uint32_t index = 0;
+        std::byte* slot = shm_->take_slot(index);
+        if (slot == nullptr) {
+            return false;
+        }
+        if (request.where_.on_device()) {
+            pin_own(request.where_);
+        }
+        std::memcpy(slot, &header, sizeof header);
+        // A failed copy is still sent, so that the receiver is not left waiting; the sender reports
+        // it.
+        status = gather(request, slot + sizeof header);
+        if (!shm_->send_slot(to, index, sizeof header + bytes)) {
+            shm_->drop_slot(index);
+            return false;
+        }
+    }
+    request.outcome.path = protocol::Path::kShm;
+    if (!request.synchronous_ || status != Status::kOk) {
+        send_done(request, protocol::Path::kShm, status);
+    }
+    return true;
+}
+
+Status Engine::eager_ucx(Request& request) {
+    mover::ucx::Endpoint to = endpoint(*request.peer_);
+    if (to == nullptr) {
+        return Status::kUnreachable;
+    }
+    if (request.where_.on_device() && request.data_ != nullptr) {
+        request.bounce_ = static_cast<std::byte*>(std::malloc(request.buffer_.bytes));
+        if (request.bounce_ == nullptr) {
+            return Status::kNoMemory;
+        }
+        const Status copied = gather(request, request.bounce_);
+        if (copied != Status::kOk) {
+            return copied;
+        }
+        request.data_ = request.bounce_;
+    } else if (const Status packed = need_bounce(request, true); packed != Status::kOk) {
+        return packed;
+    }
+    if (request.synchronous_ && request.id_ == 0) {
+        request.id_ = table_.add(&request);
+    }
+    wire::Eager header;
+    header.common.context = request.communicator_->id;
+    header.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
+    header.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
+                                  request.buffer_.bytes, request.id_);
+    mover::ucx::Operation* operation = ucx_->take();
+    operation->header_bytes = wire::encode(header, operation->header);
+    operation->owner = &request;
+    operation->engine = this;
+    operation->done = on_eager_sent;
+    request.outcome.path = protocol::Path::kUcx;
+    request.pieces_ = 1;
+    const Status status = ucx_->send(to, operation, request.data_, request.buffer_.bytes, false);
+    if (status == Status::kRetry) {
+        return Status::kOk;
+    }
+    request.pieces_ = 0;
+    if (status == Status::kOk && !request.synchronous_) {
+        send_done(request, protocol::Path::kUcx, Status::kOk);
+    }
+    return status;
+}
+
+void Engine::on_eager_sent(mover::ucx::Operation* operation, Status status) {
+    auto& engine = *static_cast<Engine*>(operation->engine);
+    auto& request = *static_cast<Request*>(operation->owner);
+    request.pieces_ = 0;
+    if (status != Status::kOk || !request.synchronous_ || request.cts_seen_) {
+        engine.send_done(request, protocol::Path::kUcx, status);
+    }
+}
+
+Status Engine::ucx_rendezvous(Request& request) {
+    mover::ucx::Endpoint to = endpoint(*request.peer_);
+    if (to == nullptr) {
+        return Status::kUnreachable;
+    }
+    if (const Status packed = need_bounce(request, true); packed != Status::kOk) {
+        return packed;
+    }
+    request.id_ = table_.add(&request);
+    wire::Rts rts;
+    rts.common.context = request.communicator_->id;
+    rts.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
+                               request.buffer_.bytes, request.id_);
+    rts.offers[0].type = wire::OfferType::kStaged;
+    rts.offers[0].staged.chunk_bytes = static_cast<std::uint32_t>(params_.pml_staging_chunk);
+    rts.offer_count = 1;
+    mover::ucx::Operation* operation = ucx_->take();
+    operation->header_bytes = wire::encode(rts, operation->header);
+    operation->owner = &request;
+    operation->engine = this;
+    operation->done = on_rendezvous_sent;
+    request.pieces_ = 1;
+    const Status status = ucx_->send(to, operation, request.data_, request.buffer_.bytes, true);
+    if (status == Status::kRetry) {
+        return Status::kOk;
+    }
+    request.pieces_ = 0;
+    if (status == Status::kOk) {
+        send_done(request, protocol::Path::kUcx, Status::kOk);
+    }
+    return status;
+}
+
+void Engine::on_rendezvous_sent(mover::ucx::Operation* operation, Status status) {
+    auto& engine = *static_cast<Engine*>(operation->engine);
+    auto& request = *static_cast<Request*>(operation->owner);
+    --request.pieces_;
+    if (status != Status::kCanceled) {
+        engine.send_done(request, protocol::Path::kUcx, status);
+        return;
+    }
+    // The receiver wants it another way and says so in a CTS, which may have come already.
+    if (request.cts_seen_) {
+        engine.advance(request);
+    }
+}
+
+Status Engine::offers(Request& request) {
+    if (request.data_ == nullptr) {  // not contiguous: continue as packed host memory
+        if (const Status packed = need_bounce(request, true); packed != Status::kOk) {
+            return packed;
+        }
+        return ucx_rendezvous(request);
+    }
+    wire::Rts rts;
+    rts.common.context = request.communicator_->id;
+    rts.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
+    protocol::IpcFacts facts;
+    facts.enabled = params_.pml_cuda_ipc;
+    facts.same_node = request.peer_->same_node;
+    facts.shared_memory = request.peer_->link != nullptr;
+    facts.exportable = request.where_.ipc_capable;
+    request.outcome.reason = protocol::ipc_offer(facts);
+    if (request.outcome.reason == protocol::Reason::kNotExportable &&
+        request.where_.kind == memory::Kind::kDevice) {
+        log_once(
+            LogLevel::kWarning, "ipc.not_exportable",
+            "device pointer %p has no CUDA IPC handle (VMM or stream-ordered pool memory): its "
+            "messages are staged through the host",
+            request.buffer_.address);
+    }
+    if (request.outcome.reason == protocol::Reason::kDirect) {
+        auto handle = exports_.handle_of(request.where_);
+        if (handle) {
+            wire::Offer& offer = rts.offers[rts.offer_count++];
+            offer.type = wire::OfferType::kIpc;
+            std::memcpy(offer.ipc.handle.data(), &*handle, sizeof(CUipcMemHandle));
+            offer.ipc.base = request.where_.base;
+            offer.ipc.offset = reinterpret_cast<std::uint64_t>(request.data_) - request.where_.base;
+            offer.ipc.allocation_bytes = request.where_.size;
+            offer.ipc.buffer_id = request.where_.buffer_id;
+        } else {
+            request.outcome.reason = protocol::Reason::kExportFailed;
+        }
+    }
+    wire::Offer& staged = rts.offers[rts.offer_count++];
+    staged.type = wire::OfferType::kStaged;
+    staged.staged.chunk_bytes = static_cast<std::uint32_t>(params_.pml_staging_chunk);
+    request.id_ = table_.add(&request);
+    rts.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
+                               request.buffer_.bytes, request.id_);
+    std::array<std::byte, wire::kMaxRtsBytes> message;
+    const std::size_t length = wire::encode(rts, message);
+    control(*request.peer_, {message.data(), length});
+    return Status::kOk;
+}
+
+Status Engine::to_self(Request& request) {
+    Arrived arrived;
+    arrived.body = Body::kSelf;
+    arrived.context = request.communicator_->id;
+    arrived.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
+                                   request.buffer_.bytes, 0);
+    arrived.sender = &request;
+    request.outcome.path = protocol::Path::kSelf;
+    arrive(arrived);
+    return Status::kOk;
+}
+
+}  // namespace beeline::engine

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rendezvous by chunks through host memory, the sender's side: copies out of the device and the
+// wire overlap.
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "engine/engine.hpp"
+#include "engine/piece.hpp"
+#include "memory/copy.hpp"
+#include "wire/codec.hpp"
+
+namespace beeline::engine {
+
+void Engine::on_cts(const wire::Cts& cts) {
+    Request* request = find_request(cts.sender_request, Request::Kind::kSend);
+    if (request == nullptr || request->cts_seen_) {
+        return;
+    }
+    request->cts_seen_ = true;
+    request->remote_id_ = cts.receiver_request;
+    request->wanted_ = std::min<std::size_t>(cts.bytes, request->buffer_.bytes);
+    request->chunk_ =
+        std::min(cts.chunk_bytes, static_cast<std::uint32_t>(params_.pml_staging_chunk));
+    request->depth_ = std::min(cts.depth, static_cast<std::uint32_t>(params_.pml_staging_depth));
+    request->started_ = 0;
+    request->finished_ = 0;
+    if (request->pieces_ == 0) {  // else UCX still holds the data: on_rendezvous_sent continues
+        advance(*request);
+    }
+}
+
+/// Starts as many pieces as the depth and the free chunks allow.
+void Engine::advance(Request& request) {
+    if (!request.linked()) {
+        staged_sends_.push_back(&request);
+    }
+    while (!request.driver_failed_ && request.started_ < request.wanted_ &&
+           request.pieces_ < request.depth_ && start_piece(request)) {
+    }
+    end_staged_send(request);
+}
+
+void Engine::end_staged_send(Request& request) {
+    const bool all = request.finished_ == request.wanted_;
+    if (request.pieces_ != 0 || (!all && !request.driver_failed_)) {
+        return;
+    }
+    List<Request>::remove(&request);
+    if (request.driver_failed_) {
+        request.driver_failed_ = false;
+        wire::Nack nack;  // to the receiver, who waits for more
+        nack.receiver_request = request.remote_id_;
+        nack.reason = static_cast<std::uint8_t>(protocol::Reason::kCopyFailed);
+        nack.offer = wire::OfferType::kStaged;
+        control(*request.peer_, std::as_bytes(std::span(&nack, 1)));
+        send_done(request, protocol::Path::kStaged, Status::kDriver);
+        return;
+    }
+    send_done(request, protocol::Path::kStaged, Status::kOk);
+}
+
+/// False when there is no free chunk now. The piece may be sent, and the request's counters move,
+/// before this returns; the request itself is not ended here.
+bool Engine::start_piece(Request& request) {
+    const std::size_t length =
+        std::min<std::size_t>(request.chunk_, request.wanted_ - request.started_);
+    std::byte* source = request.data_ + request.started_;
+    Piece* piece = take_piece(request);
+    piece->by_shm = request.peer_->link != nullptr;
+    piece->offset = request.started_;
+    piece->length = length;
+    if (piece->by_shm) {
+        piece->home = Piece::Home::kOwnChunk;
+        piece->memory = shm_->take_chunk(piece->index);
+    } else if (request.where_.on_device()) {
+        piece->home = Piece::Home::kStaging;
+        piece->memory = staging_.take(request.where_);
+    } else {
+        piece->home = Piece::Home::kNone;
+        piece->memory = source;
+    }
+    if (piece->memory == nullptr) {
+        piece->home = Piece::Home::kNone;
+        give_back(piece);
+        return false;
+    }
+    request.started_ += length;
+    ++request.pieces_;
+    if (piece->home != Piece::Home::kNone) {
+        if (piece->by_shm && request.where_.on_device()) {
+            pin_own(request.where_);
+        }
+        auto copy = memory::AsyncCopy::start(piece->memory, memory::Pointer{}, source,
+                                             request.where_, length);
+        if (!copy) {
+            request.driver_failed_ = true;
+            --request.pieces_;
+            give_back(piece);
+            return false;
+        }
+        piece->copy = std::move(*copy);
+    }
+    copying_.push_back(piece);
+    return true;
+}
+
+/// Sends a piece whose chunk is filled; without room it stays in to_send_ for the next poll.
+void Engine::send_piece(Piece* piece) {
+    Request& request = *piece->request;
+    wire::Data data;
+    data.common.context = request.communicator_->id;
+    data.receiver_request = request.remote_id_;
+    data.offset = piece->offset;
+    data.length = static_cast<std::uint32_t>(piece->length);
+    data.slot = piece->index;
+    if (piece->by_shm) {
+        if (!shm_->send_inline(*request.peer_->link, std::as_bytes(std::span(&data, 1)), {})) {
+            to_send_.push_back(piece);
+            return;
+        }
+        piece->home = Piece::Home::kNone;  // the receiver frees the chunk
+        piece_sent(piece, Status::kOk);
+        return;
+    }
+    mover::ucx::Operation* operation = ucx_->take();
+    operation->header_bytes = wire::encode(data, operation->header);
+    operation->owner = piece;
+    operation->engine = this;
+    operation->done = on_piece_sent;
+    const Status status = ucx_->send(endpoint(*request.peer_), operation, piece->memory,
+                                     piece->length, piece->length > limits_.ucx_eager);
+    if (status != Status::kRetry) {
+        piece_sent(piece, status);
+    }
+}
+
+void Engine::on_piece_sent(mover::ucx::Operation* operation, Status status) {
+    auto* piece = static_cast<Piece*>(operation->owner);
+    piece->engine->piece_sent(piece, status);
+}
+
+void Engine::piece_sent(Piece* piece, Status status) {
+    Request& request = *piece->request;
+    --request.pieces_;
+    if (status == Status::kOk) {
+        request.finished_ += piece->length;
+    } else {
+        request.driver_failed_ = true;
+    }
+    give_back(piece);
+    advance(request);
+}
+
+void Engine::poll_pieces(int& events) {
+    for (Piece* piece = copying_.front(); piece != nullptr;) {
+        Piece* following = copying_.after(piece);
+        const Status status = piece->copy.poll();
+        if (status != Status::kRetry) {
+            ++events;
+            List<Piece>::remove(piece);
+            if (piece->request->kind_ == Request::Kind::kReceive) {
+                piece_received(piece, status);
+            } else if (status == Status::kOk) {
+                send_piece(piece);
+            } else {
+                piece_sent(piece, status);
+            }
+        }
+        piece = following;
+    }
+    for (Piece* last = nullptr; Piece* piece = to_send_.pop_front();) {
+        if (piece == last) {
+            to_send_.push_front(piece);
+            break;
+        }
+        last = last == nullptr ? piece : last;
+        send_piece(piece);
+    }
+    for (std::size_t tries = waiting_payloads_.size(); tries > 0; --tries) {
+        const WaitingPayload waiting = waiting_payloads_.front();
+        waiting_payloads_.pop_front();
+        if (!on_data_ucx(waiting.data, waiting.payload)) {
+            ucx_->reject(waiting.payload);
+        }
+    }
+}
+
+Engine::Piece* Engine::take_piece(Request& request) {
+    Piece* piece = free_pieces_;
+    if (piece != nullptr) {
+        free_pieces_ = piece->next_free;
+    } else {
+        piece = new Piece;
+    }
+    piece->engine = this;
+    piece->request = &request;
+    piece->index = 0;
+    return piece;
+}
+
+void Engine::give_back(Piece* piece) {
+    switch (piece->home) {
+        case Piece::Home::kNone:
+            break;
+        case Piece::Home::kOwnChunk:
+            shm_->drop_chunk(piece->index);
+            break;
+        case Piece::Home::kPeerChunk:
+            shm_->release_chunk(piece->sender, piece->index);
+            break;
+        case Piece::Home::kStaging:
+            staging_.give_back(piece->memory);
+            break;
+    }
+    piece->home = Piece::Home::kNone;
+    piece->next_free = free_pieces_;
+    free_pieces_ = piece;
+}
+
+void Engine::pin(Pinned& pinned, std::span<std::byte> memory, const memory::Pointer& side) {
+    pinned.tried = true;
+    if (!memory.empty() &&
+        memory::register_host(*side.driver, side.context, memory.data(), memory.size())) {
+        pinned.memory = memory;
+        pinned.side = side;
+    }
+}
+
+void Engine::pin_own(const memory::Pointer& side) {
+    if (!own_pinned_.tried) {
+        pin(own_pinned_, shm_->payload(), side);
+    }
+}
+
+void Engine::pin_payload(std::uint32_t sender, const memory::Pointer& side) {
+    if (sender_pinned_.size() <= sender) {
+        sender_pinned_.resize(sender + 1);
+    }
+    if (!sender_pinned_[sender].tried) {
+        pin(sender_pinned_[sender], shm_->payload_of(sender), side);
+    }
+}
+
+}  // namespace beeline::engine

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names of paths and reasons.
+#include "protocol/path.hpp"
+
+namespace beeline::protocol {
+
+const char* to_string(Path path) noexcept {
+    switch (path) {
+        case Path::kNone:
+            return "none";
+        case Path::kSelf:
+            return "self";
+        case Path::kShm:
+            return "shm";
+        case Path::kUcx:
+            return "ucx";
+        case Path::kCudaIpc:
+            return "cuda_ipc";
+        case Path::kStaged:
+            return "staged";
+    }
+    return "unknown";
+}
+
+const char* to_string(Reason reason) noexcept {
+    switch (reason) {
+        case Reason::kNone:
+            return "no reason";
+        case Reason::kSmall:
+            return "small message";
+        case Reason::kHostMemory:
+            return "host memory on both sides";
+        case Reason::kDirect:
+            return "device memory reached directly";
+        case Reason::kSameProcess:
+            return "same process";
+        case Reason::kOtherNode:
+            return "no CUDA IPC between nodes";
+        case Reason::kNoSharedMemory:
+            return "shared memory of the peer cannot be reached";
+        case Reason::kIpcOff:
+            return "pml_beeline_cuda_ipc is off";
+        case Reason::kNotExportable:
+            return "memory without a CUDA IPC handle (managed, VMM or pool)";
+        case Reason::kExportFailed:
+            return "cuIpcGetMemHandle failed";
+        case Reason::kOpenFailed:
+            return "cuIpcOpenMemHandle failed at the receiver";
+        case Reason::kCopyFailed:
+            return "the copy out of mapped device memory failed";
+        case Reason::kReceiverHost:
+            return "host receive buffer";
+        case Reason::kReceiverLayout:
+            return "receive buffer is not contiguous";
+        case Reason::kReceiverDevice:
+            return "host message into a device buffer";
+    }
+    return "unknown";
+}
+
+bool is_fallback(Reason reason) noexcept {
+    switch (reason) {
+        case Reason::kNone:
+        case Reason::kSmall:
+        case Reason::kHostMemory:
+        case Reason::kDirect:
+        case Reason::kSameProcess:
+            return false;
+        case Reason::kOtherNode:
+        case Reason::kNoSharedMemory:
+        case Reason::kIpcOff:
+        case Reason::kNotExportable:
+        case Reason::kExportFailed:
+        case Reason::kOpenFailed:
+        case Reason::kCopyFailed:
+        case Reason::kReceiverHost:
+        case Reason::kReceiverLayout:
+        case Reason::kReceiverDevice:
+            return true;
+    }
+    return true;
+}
+
+}  // namespace beeline::protocol

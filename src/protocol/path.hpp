@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ways a message can go, and why it went that way: what reports, counters and benchmarks show.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace beeline::protocol {
+
+/// How the bytes travelled. Numbers are on the wire (FIN) and in MPI_T names: append only.
+enum class Path : std::uint8_t { kNone, kSelf, kShm, kUcx, kCudaIpc, kStaged };
+inline constexpr std::size_t kPaths = 6;
+
+/// Why a path was taken, or why a better one was not. Numbers are on the wire (NACK): append only.
+enum class Reason : std::uint8_t {
+    kNone,
+    kSmall,           ///< fits an eager message
+    kHostMemory,      ///< both sides are host memory
+    kDirect,          ///< the receiver maps and reads the sender's device memory
+    kSameProcess,     ///< sender and receiver are one process
+    kOtherNode,       ///< no CUDA IPC between nodes
+    kNoSharedMemory,  ///< same node, but its shared memory cannot be reached (containers, other
+                      ///< user)
+    kIpcOff,          ///< pml_beeline_cuda_ipc is off
+    kNotExportable,   ///< managed, VMM or pool memory without a legacy IPC handle
+    kExportFailed,    ///< cuIpcGetMemHandle failed
+    kOpenFailed,      ///< cuIpcOpenMemHandle failed at the receiver
+    kCopyFailed,      ///< the copy out of the mapped memory failed
+    kReceiverHost,    ///< the receive buffer is host memory
+    kReceiverLayout,  ///< the receive buffer is not one run of bytes
+    kReceiverDevice,  ///< a host message meets a device receive buffer
+};
+inline constexpr std::size_t kReasons = 15;
+
+/// Lower-case words, as in "cuda_ipc"; never null.
+const char* to_string(Path path) noexcept;
+/// A phrase, as in "no CUDA IPC between nodes"; never null.
+const char* to_string(Reason reason) noexcept;
+
+/// True for the reasons that mean "not the best path there is": what a report lists as a fallback.
+bool is_fallback(Reason reason) noexcept;
+
+}  // namespace beeline::protocol
