@@ -15,6 +15,13 @@ locate() {
     find "$top_builddir" -name "$1" -path '*/.libs/*' 2>/dev/null | head -n 1
 }
 
+# Where libbeeline.so lies once installed, it does not lie in the build tree.
+core=$(locate libbeeline.so)
+if [ -n "$core" ]; then
+    LD_LIBRARY_PATH=$(dirname "$core")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+fi
+
 for name in pml coll; do
     file=$(locate "mca_${name}_beeline.so")
     [ -n "$file" ] || { missing="$missing mca_${name}_beeline.so"; continue; }
@@ -24,14 +31,13 @@ for name in pml coll; do
         printf '%s\n' "$found"
         status=1
     fi
-    # A symbol of another library bound to a component would be found at load time only: ask now.
-    if ldd -r "$file" 2>&1 | grep 'not found'; then
-        echo "$file needs a library that is not there"
+    if ldd -r "$file" 2>&1 | grep -E 'not found|undefined symbol'; then
+        echo "$file needs a library or a symbol that is not there"
         status=1
     fi
 done
 
-file=$(locate libbeeline.so)
+file=$core
 if [ -z "$file" ]; then
     missing="$missing libbeeline.so"
 else
