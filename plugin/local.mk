@@ -20,7 +20,14 @@ libbeeline_la_LDFLAGS = -avoid-version -shared -Wl,-z,defs \
 libbeeline_la_LIBADD = libcore.la
 libbeeline_la_DEPENDENCIES = libcore.la $(top_srcdir)/plugin/libbeeline.map
 
-component_LTLIBRARIES = mca_coll_beeline.la
+component_LTLIBRARIES = mca_coll_beeline.la mca_pml_beeline.la
+mca_pml_beeline_la_SOURCES = $(plugin_common_sources) \
+	plugin/pml/component.cpp plugin/pml/messages.cpp plugin/pml/module.hpp plugin/pml/probes.cpp \
+	plugin/pml/processes.cpp plugin/pml/report.cpp plugin/pml/request.cpp plugin/pml/request.hpp
+mca_pml_beeline_la_CPPFLAGS = $(plugin_cppflags)
+mca_pml_beeline_la_LDFLAGS = $(plugin_ldflags)
+mca_pml_beeline_la_LIBADD = $(plugin_libadd)
+mca_pml_beeline_la_DEPENDENCIES = $(plugin_depends)
 mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/component.cpp plugin/coll/entries.def plugin/coll/module.cpp plugin/coll/module.hpp \
 	plugin/coll/report.cpp plugin/coll/report.hpp plugin/coll/request.cpp plugin/coll/request.hpp \
