@@ -25,6 +25,7 @@ mca_pml_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/pml/component.cpp plugin/pml/messages.cpp plugin/pml/module.hpp plugin/pml/probes.cpp \
 	plugin/pml/processes.cpp plugin/pml/report.cpp plugin/pml/request.cpp plugin/pml/request.hpp
 mca_pml_beeline_la_CPPFLAGS = $(plugin_cppflags)
+mca_pml_beeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(OMPI_CXXFLAGS)
 mca_pml_beeline_la_LDFLAGS = $(plugin_ldflags)
 mca_pml_beeline_la_LIBADD = $(plugin_libadd)
 mca_pml_beeline_la_DEPENDENCIES = $(plugin_depends)
