@@ -15,3 +15,9 @@ p2p_types_LDADD = $(mpi_test_ldadd)
 rma_host_SOURCES = tests/mpi/rma_host.cpp tests/mpi/harness.hpp
 rma_host_CPPFLAGS = $(mpi_test_cppflags)
 rma_host_LDADD = $(mpi_test_ldadd)
+
+check_PROGRAMS += collectives
+collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \
+	tests/mpi/collectives_intra.cpp tests/mpi/collectives_topology.cpp tests/mpi/differential.hpp
+collectives_CPPFLAGS = $(mpi_test_cppflags)
+collectives_LDADD = $(mpi_test_ldadd)
