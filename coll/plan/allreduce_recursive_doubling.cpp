@@ -89,7 +89,9 @@ class DoublingBuilder {
         op.peer = exchange_peer(number);
         op.target = landing(number);
         op.count = schedule_.count;
-        op.after[0] = number >= 2 ? reduced_[number % 2] : kNone;  // it read this slot
+        if (number >= 2 && landing(number - 2) == op.target) {
+            op.after[0] = reduced_[number % 2];  // it read this slot
+        }
         received_[number % 2] = append(schedule_, op);
     }
 

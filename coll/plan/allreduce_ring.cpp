@@ -134,7 +134,9 @@ class RingBuilder {
         op.peer = pattern::ring_previous(schedule_.size, schedule_.rank);
         op.target = {Buffer::kOutput, piece.offset};
         op.count = piece.count;
-        op.after[0] = sent_[as_size(step) * slices_ + slice];  // it read what this overwrites
+        if (step > 0 || schedule_.in_place) {
+            op.after[0] = sent_[as_size(step) * slices_ + slice];  // it read what this overwrites
+        }
         received_[slot(step + steps_, slice)] = append(schedule_, op);
     }
 

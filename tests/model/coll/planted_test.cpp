@@ -84,12 +84,11 @@ TEST_P(Planted, EveryLostOpIsFound) {
     }
 }
 
-// A dependency is there for a reason: without it there is a race, unless another path implies it.
+// An op that depends on something does so for a reason: otherwise there is a race.
 TEST_P(Planted, LostDependenciesAreFound) {
     const auto [builder, in_place] = GetParam();
     const std::vector<Schedule> good = build_world(builder, 5, 22, in_place);
     std::size_t planted = 0;
-    std::size_t found = 0;
     for (std::size_t rank = 0; rank < good.size(); ++rank) {
         for (std::size_t index = 0; index < good[rank].ops.size(); ++index) {
             std::vector<Schedule> bad = good;
@@ -99,11 +98,11 @@ TEST_P(Planted, LostDependenciesAreFound) {
             }
             after = {kNone, kNone, kNone};
             ++planted;
-            found += validate(bad).ok() ? 0 : 1;
+            EXPECT_FALSE(validate(bad).ok()) << "op " << index << " needs no dependency in\n"
+                                             << print(good[rank]);
         }
     }
     EXPECT_GT(planted, 0U);
-    EXPECT_EQ(found, planted);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Planted,
