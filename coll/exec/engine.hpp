@@ -9,14 +9,14 @@
 
 namespace beeline::coll::exec {
 
-/// Runs copies and reductions in the order given, perhaps later: their effect is certain after flush() only.
-/// Addresses belong to the kind of memory the engine is for, or to its scratch.
+/// Runs copies and reductions in the order given, perhaps later: their effect is certain after
+/// flush() only. Addresses belong to the kind of memory the engine is for, or to its scratch.
 class ReduceEngine {
  public:
     virtual ~ReduceEngine() = default;
 
-    /// At least `bytes` of memory, 16-byte aligned, the engine's own, valid until the next call. Kept and
-    /// reused, so that a repeated call allocates nothing.
+    /// At least `bytes` of memory, 16-byte aligned, the engine's own, valid until the next call.
+    /// Kept and reused, so that a repeated call allocates nothing.
     virtual Result<void*> scratch(std::size_t bytes) noexcept = 0;
     virtual Status copy(void* target, const void* source, std::size_t bytes) noexcept = 0;
     /// out = left (op) right, elementwise; see kernel::reduce_host.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allreduce on host memory, all of it between the public entry and the transport, against a serial reference.
+// Allreduce on host memory, all of it between the public entry and the transport, against a serial
+// reference.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -54,9 +55,8 @@ std::string run_case(const Case& what, const std::vector<unsigned char>& result,
     if (what.in_place) {
         std::memcpy(output.data(), mine.data(), mine.size());
     }
-    const Status status =
-        coll::allreduce(context, what.in_place ? nullptr : mine.data(), output.data(), what.count,
-                        what.type, what.op, transport);
+    const Status status = coll::allreduce(context, what.in_place ? nullptr : mine.data(),
+                                          output.data(), what.count, what.type, what.op, transport);
     if (status != Status::kOk) {
         return to_string(status);
     }
@@ -169,8 +169,8 @@ TEST(AllreduceWorld, StagedIsLeftToTheCaller) {
     EXPECT_EQ(world.messages(), 0U);
 }
 
-// A message lost to the network must leave nobody waiting: the two ranks it was between learn of it, and the next
-// call works.
+// A message lost to the network must leave nobody waiting: the two ranks it was between learn of
+// it, and the next call works.
 TEST(AllreduceWorld, AFailedMessageHangsNobody) {
     const std::pair<const char*, std::uint64_t> kinds[] = {{"ring", 24}, {"recursive_doubling", 8}};
     for (const auto& [algorithm, messages] : kinds) {
@@ -180,9 +180,8 @@ TEST(AllreduceWorld, AFailedMessageHangsNobody) {
             std::atomic<int> failures{0};
             const auto call = [&](AllreduceContext& context, int rank) {
                 std::vector<std::int64_t> data(64, rank);
-                const Status status =
-                    coll::allreduce(context, nullptr, data.data(), data.size(), Type::kI64,
-                                    Op::kSum, world.transport(rank));
+                const Status status = coll::allreduce(context, nullptr, data.data(), data.size(),
+                                                      Type::kI64, Op::kSum, world.transport(rank));
                 EXPECT_TRUE(status == Status::kOk || status == Status::kIo);
                 failures += status == Status::kIo ? 1 : 0;
                 return data[0];

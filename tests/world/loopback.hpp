@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A world of ranks in one process: ordered matching as the transport promises, and everything else as late and as
-// shuffled as it allows.
+// A world of ranks in one process: ordered matching as the transport promises, and everything else
+// as late and as shuffled as it allows.
 #pragma once
 
 #include <condition_variable>
@@ -26,8 +26,8 @@ struct Weather {
     std::uint64_t failing_message = 0;
 };
 
-/// A message moves only when some rank waits, the pairs that met being taken in random order: a source changed too
-/// early, or a target read too early, shows.
+/// A message moves only when some rank waits, the pairs that met being taken in random order: a
+/// source changed too early, or a target read too early, shows.
 class Loopback {
  public:
     explicit Loopback(int size, Weather weather = {});

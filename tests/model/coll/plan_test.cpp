@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every schedule is an allreduce, for every number of ranks up to 64, and costs what its description says.
+// Every schedule is an allreduce, for every number of ranks up to 64, and costs what its
+// description says.
 #include <gtest/gtest.h>
 
 #include "coll/pattern/chunks.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The proof finds mistakes: each planted one is refused, and so is every lost dependency that matters.
+// The proof finds mistakes: each planted one is refused, and so is every lost dependency that
+// matters.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,11 +20,21 @@ struct Mistake {
     bool (*applies)(const Op& op);
 };
 
-bool is_send(const Op& op) { return op.kind == OpKind::kSend; }
-bool is_receive(const Op& op) { return op.kind == OpKind::kReceive; }
-bool is_message(const Op& op) { return is_send(op) || is_receive(op); }
-bool is_reduce(const Op& op) { return op.kind == OpKind::kReduce; }
-bool any(const Op&) { return true; }
+bool is_send(const Op& op) {
+    return op.kind == OpKind::kSend;
+}
+bool is_receive(const Op& op) {
+    return op.kind == OpKind::kReceive;
+}
+bool is_message(const Op& op) {
+    return is_send(op) || is_receive(op);
+}
+bool is_reduce(const Op& op) {
+    return op.kind == OpKind::kReduce;
+}
+bool any(const Op&) {
+    return true;
+}
 
 constexpr Mistake kMistakes[] = {
     {"one element short", [](Op& op) { op.count -= 1; }, any},
@@ -57,7 +68,8 @@ TEST_P(Planted, EveryMistakeInEveryOpIsFound) {
                 if (mistake.applies(op)) {
                     mistake.plant(op);
                     EXPECT_FALSE(validate(bad).ok())
-                        << mistake.name << " in op " << index << " of\n" << print(good[rank]);
+                        << mistake.name << " in op " << index << " of\n"
+                        << print(good[rank]);
                 }
             }
         }
