@@ -3,8 +3,8 @@
 // reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -53,14 +53,14 @@ std::string run_case(const Case& what, const std::vector<unsigned char>& result,
     const std::vector<unsigned char> mine = contribution(what, transport.rank());
     Guarded output(what.bytes(), what.skew);
     if (what.in_place) {
-        std::memcpy(output.data(), mine.data(), mine.size());
+        std::copy(mine.begin(), mine.end(), output.data());
     }
     const Status status = coll::allreduce(context, what.in_place ? nullptr : mine.data(),
                                           output.data(), what.count, what.type, what.op, transport);
     if (status != Status::kOk) {
         return to_string(status);
     }
-    if (std::memcmp(output.data(), result.data(), what.bytes()) != 0) {
+    if (!std::equal(result.begin(), result.end(), output.data())) {
         return "wrong result";
     }
     if (!output.margins_untouched()) {

@@ -29,6 +29,7 @@ void* library = nullptr;
 const cuda::Driver* load_driver() {
     const char* path = std::getenv("BEELINE_TEST_CUDA");
     setenv("SOFTCUDA_KERNELS", ".libs/libbeeline_kernels.so", 0);
+    setenv("SOFTCUDA_DEVICES", "3", 0);
     library = dlopen(path != nullptr ? path : ".libs/libcuda.so.1", RTLD_NOW);
     if (library == nullptr) {
         ADD_FAILURE() << dlerror();

@@ -2,6 +2,7 @@
 // Allreduce on device memory, on mixed kinds of memory, and what it costs in driver calls.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -186,6 +187,28 @@ TEST_F(Ledger, OneLaunchForEachReductionAndNothingMadeAnew) {
                 EXPECT_EQ(context.counters().on_device, 11U);
             });
         }
+    }
+}
+
+// Run by itself too, with kernels or device memory refused (fallbacks.sh): the result is the same.
+TEST_F(Ledger, RefusedMeansLeadToTheSameResult) {
+    const Forced forced("ring");
+    const Case what{1000, Type::kF64, Op::kSum, true, 0};
+    Loopback world(2);
+    world.run([&](int rank) {
+        use_device(*driver(), rank);
+        AllreduceContext context;
+        Buffer output(*driver(), rank == 0 ? Kind::kDevice : Kind::kHost, what.bytes(), 0);
+        for (int repeat = 0; repeat < 2; ++repeat) {
+            output.write(contribution(what, rank));
+            EXPECT_EQ(coll::allreduce(context, nullptr, output.data(), what.count, what.type,
+                                      what.op, world.transport(rank)),
+                      Status::kOk);
+            EXPECT_EQ(output.read(), expected(what, 2));
+        }
+    });
+    if (std::getenv("BEELINE_TEST_REFUSED") != nullptr) {
+        EXPECT_EQ(calls("cuLaunchKernel"), 0U) << "nothing was refused";
     }
 }
 

@@ -16,4 +16,6 @@ tests_world_device_test_SOURCES = $(world_sources) tests/world/device_memory.cpp
 	tests/world/device_memory.hpp tests/world/device_test.cpp
 tests_world_device_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_world_device_test_LDADD = libcore.la $(GTEST_LIBS)
+TESTS += tests/world/fallbacks.sh
 endif
+EXTRA_DIST += tests/world/fallbacks.sh
