@@ -3,7 +3,6 @@
 #include "coll/exec/device_engine.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 #include <utility>
 
@@ -120,7 +119,7 @@ void DeviceEngine::free_scratch(Home& home) noexcept {
 
 bool DeviceEngine::grow_scratch(Home& home, std::size_t bytes) noexcept {
     free_scratch(home);
-    const std::size_t capacity = std::bit_ceil(bytes);
+    const std::size_t capacity = scratch_capacity(bytes);
     const CUresult result = home.driver->cuMemAlloc(&home.scratch, capacity);
     if (result != CUDA_SUCCESS) {
         home.scratch = 0;

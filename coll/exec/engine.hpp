@@ -2,12 +2,20 @@
 // What an executor needs of the place where copies and reductions run: the CPU or a GPU.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 
 #include "base/result.hpp"
 #include "coll/kernel/types.hpp"
 
 namespace beeline::coll::exec {
+
+/// How much scratch to allocate for a need of `bytes`: so that small needs that grow allocate
+/// seldom, and large ones waste little.
+constexpr std::size_t scratch_capacity(std::size_t bytes) noexcept {
+    constexpr std::size_t kLarge = std::size_t{2} << 20;
+    return bytes < kLarge ? std::bit_ceil(bytes) : (bytes + kLarge - 1) / kLarge * kLarge;
+}
 
 /// Runs copies and reductions in the order given, perhaps later: their effect is certain after
 /// flush() only. Addresses belong to the kind of memory the engine is for, or to its scratch.

@@ -45,13 +45,10 @@ Choice choose(const AllreduceFacts& facts, const config::Params& params) noexcep
         case Wanted::kAuto:
             break;
     }
-    if (facts.size <= 2) {
-        return {Algorithm::kRecursiveDoubling, 0, "two ranks exchange whole vectors in one step"};
-    }
     const std::size_t bytes = facts.count * kernel::size_of(facts.type);
     if (bytes >= params.coll_allreduce_ring_min &&
         facts.count >= static_cast<std::size_t>(facts.size)) {
-        return ring(facts, "long vector: the ring sends the fewest bytes");
+        return ring(facts, "long vector: the ring sends and reduces the least");
     }
     return {Algorithm::kRecursiveDoubling, 0, "short vector: fewest steps"};
 }
