@@ -9,3 +9,4 @@ EXTRA_DIST += tests/support/guard_page.hpp tests/support/log_capture.hpp tests/s
 include tests/unit/local.mk
 include tests/model/local.mk
 include tests/load/local.mk
+include tests/mpi/local.mk
