@@ -45,26 +45,19 @@ EXTRA_DIST += softcuda/runtime/cudart12.map softcuda/runtime/cudart13.map
 
 # For programs built against SoftCUDA where no toolkit is installed: headers, and the names that
 # -lcudart and -lcuda look for.
-softcudartincludedir = $(includedir)/beeline-softcuda
-softcudartinclude_HEADERS = \
-	softcuda/include/cuda_runtime.h \
-	softcuda/include/cuda_runtime_api.h \
+softcudart_headers = \
+	softcuda/include/driver_types.h \
 	softcuda/include/device_types.h \
-	softcuda/include/driver_types.h
+	softcuda/include/cuda_runtime_api.h
+softcudainclude_HEADERS += $(softcudart_headers) softcuda/include/cuda_runtime.h \
+	src/cuda/api/cuda.h src/cuda/api/cuda_devices.h src/cuda/api/cuda_functions.h \
+	src/cuda/api/cuda_memory.h src/cuda/api/cuda_results.h
 
-softcuda_links = softcuda/dev/libcudart.so softcuda/dev/libcuda.so
-noinst_DATA += $(softcuda_links)
-CLEANFILES += $(softcuda_links)
 softcuda/dev/libcudart.so: softcuda/.libs/libcudart.so.13
 	$(AM_V_GEN)$(MKDIR_P) softcuda/dev && ln -sf ../.libs/libcudart.so.13 $@
 softcuda/dev/libcuda.so: softcuda/libcuda.la
 	$(AM_V_GEN)$(MKDIR_P) softcuda/dev && ln -sf ../.libs/libcuda.so.1 $@
+softcuda_DATA = softcuda/dev/libcudart.so
+CLEANFILES += softcuda/dev/libcudart.so softcuda/dev/libcuda.so
 
-install-exec-hook: install-softcuda-links
-install-softcuda-links:
-	$(MKDIR_P) $(DESTDIR)$(softcudadir)
-	ln -sf libcudart.so.13 $(DESTDIR)$(softcudadir)/libcudart.so
-uninstall-hook: uninstall-softcuda-links
-uninstall-softcuda-links:
-	rm -f $(DESTDIR)$(softcudadir)/libcudart.so
-.PHONY: install-softcuda-links uninstall-softcuda-links
+include tests/unit/softcuda/runtime.mk
