@@ -1,1 +1,44 @@
-# coll/
+# coll/: the way of a collective.
+core_sources += \
+	coll/allreduce.cpp coll/allreduce.hpp \
+	coll/exec/device_engine.cpp coll/exec/device_engine.hpp coll/exec/engine.hpp \
+	coll/exec/host_driven.cpp coll/exec/host_driven.hpp \
+	coll/exec/host_engine.cpp coll/exec/host_engine.hpp coll/exec/transport.hpp \
+	coll/kernel/image.hpp coll/kernel/kernel_table.cpp coll/kernel/reduce_host.hpp coll/kernel/types.hpp \
+	coll/pattern/chunks.hpp coll/pattern/doubling.hpp coll/pattern/ring.hpp \
+	coll/plan/allreduce.hpp coll/plan/allreduce_recursive_doubling.cpp coll/plan/allreduce_ring.cpp \
+	coll/plan/print.cpp coll/plan/schedule.hpp \
+	coll/select/select.cpp coll/select/select.hpp
+libcore_la_LIBADD += libkernel.la
+
+# The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path. (The image is
+# compiled again when source_hash.h, made together with reduce.ptx, changes.)
+noinst_LTLIBRARIES += libkernel.la
+libkernel_la_SOURCES = coll/kernel/image.cpp coll/kernel/reduce_host.cpp coll/kernel/reduce.inc \
+	coll/kernel/source_hash.h
+libkernel_la_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DBEELINE_PTX_FILE='"$(abs_top_srcdir)/coll/kernel/reduce.ptx"'
+libkernel_la_CXXFLAGS = $(AM_CXXFLAGS) -ftree-vectorize -fvect-cost-model=dynamic
+EXTRA_DIST += coll/kernel/reduce.ptx coll/kernel/reduce.cu coll/kernel/regenerate.sh
+
+# The same kernels for the software CUDA device.
+kerneltwindir = $(libdir)/beeline-softcuda
+kerneltwin_LTLIBRARIES = libbeeline_kernels.la
+libbeeline_kernels_la_SOURCES = coll/kernel/twins.cpp coll/kernel/reduce.inc coll/kernel/source_hash.h
+libbeeline_kernels_la_LDFLAGS = -module -avoid-version -shared
+
+# Proof of schedules, for tests and tools.
+noinst_LTLIBRARIES += libvalidate.la
+libvalidate_la_SOURCES = coll/plan/symbols.cpp coll/plan/symbols.hpp \
+	coll/plan/validate.cpp coll/plan/validate.hpp \
+	coll/plan/validate_local.cpp coll/plan/validate_local.hpp
+
+# For whoever changes the kernels and has a CUDA Toolkit.
+.PHONY: regenerate-ptx
+regenerate-ptx:
+	@test -n '$(NVCC)' || { echo 'regenerate-ptx needs nvcc: configure --with-cuda=DIR'; exit 1; }
+	$(top_srcdir)/coll/kernel/regenerate.sh '$(NVCC)'
+
+include tests/unit/coll/local.mk
+include tests/model/coll/local.mk
+include tests/world/local.mk

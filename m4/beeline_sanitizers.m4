@@ -5,7 +5,7 @@ AC_DEFUN([BEELINE_SANITIZER], [
     [], [enable_$1=no])
   AS_IF([test "x$enable_$1" = xyes], [
     beeline_sanitize="$beeline_sanitize -fsanitize=$2"
-    beeline_sanitizers="$beeline_sanitizers $1"
+    beeline_sanitizers="${beeline_sanitizers:+$beeline_sanitizers }$1"
   ])
 ])
 AC_DEFUN([BEELINE_SANITIZERS], [

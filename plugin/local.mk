@@ -1,1 +1,46 @@
-# plugin/
+# plugin/: the boundary to Open MPI. Two components, each with one exported symbol, over one private
+# library that keeps all state once. The components find it relative to themselves, so the whole can
+# be installed anywhere, and are linked to the file that was just built rather than to an installed one.
+plugin_cppflags = $(AM_CPPFLAGS) -isystem $(top_srcdir)/plugin/compat/include $(OMPI_CPPFLAGS)
+plugin_ldflags = -module -avoid-version -shared -Wl,-z,defs \
+	-Wl,--version-script=$(top_srcdir)/plugin/exports.map -Wl,-rpath,'$$ORIGIN/../beeline' \
+	-Wl,--no-as-needed,.libs/libbeeline.so
+plugin_libadd = $(OMPI_LIBS) -ldl
+plugin_depends = libbeeline.la $(top_srcdir)/plugin/exports.map
+plugin_common_sources = \
+	plugin/compat/include/ompi/mpi/fortran/base/fint_2_int.h plugin/compat/ompi.hpp \
+	plugin/gpu_fact.cpp plugin/gpu_fact.hpp plugin/guard.hpp plugin/params.cpp plugin/params.hpp \
+	plugin/staging.cpp plugin/staging.hpp plugin/types.cpp plugin/types.hpp
+
+corelib_LTLIBRARIES = libbeeline.la
+libbeeline_la_SOURCES =
+nodist_EXTRA_libbeeline_la_SOURCES = links_as_cxx.cpp
+libbeeline_la_LDFLAGS = -avoid-version -shared -Wl,-z,defs \
+	-Wl,--version-script=$(top_srcdir)/plugin/libbeeline.map
+libbeeline_la_LIBADD = libcore.la
+libbeeline_la_DEPENDENCIES = libcore.la $(top_srcdir)/plugin/libbeeline.map
+
+component_LTLIBRARIES = mca_coll_beeline.la
+mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
+	plugin/coll/component.cpp plugin/coll/entries.def plugin/coll/module.cpp plugin/coll/module.hpp \
+	plugin/coll/report.cpp plugin/coll/report.hpp plugin/coll/request.cpp plugin/coll/request.hpp \
+	plugin/coll/resolve.cpp plugin/coll/resolve.hpp plugin/coll/shapes.hpp \
+	plugin/coll/staged_call.hpp plugin/coll/wrap.hpp \
+	plugin/preload/calls.hpp plugin/preload/handlers.cpp plugin/preload/handlers.hpp
+mca_coll_beeline_la_CPPFLAGS = $(plugin_cppflags)
+mca_coll_beeline_la_LDFLAGS = $(plugin_ldflags)
+mca_coll_beeline_la_LIBADD = $(plugin_libadd)
+mca_coll_beeline_la_DEPENDENCIES = $(plugin_depends)
+
+# No version and no library it needs: see plugin/preload/preload.cpp.
+corelib_LTLIBRARIES += libbeeline_preload.la
+libbeeline_preload_la_SOURCES = plugin/preload/calls.hpp plugin/preload/preload.cpp
+libbeeline_preload_la_CPPFLAGS = $(plugin_cppflags)
+libbeeline_preload_la_LDFLAGS = -module -avoid-version -shared
+
+plugin_substitute = sed -e 's|@componentdir[@]|$(componentdir)|' -e 's|@corelibdir[@]|$(corelibdir)|'
+beeline.conf: $(top_srcdir)/plugin/beeline.conf.in Makefile
+	$(AM_V_GEN)$(plugin_substitute) $(top_srcdir)/plugin/beeline.conf.in > $@.tmp && mv $@.tmp $@
+nodist_pkgdata_DATA = beeline.conf
+CLEANFILES += beeline.conf
+EXTRA_DIST += plugin/beeline.conf.in plugin/exports.map plugin/libbeeline.map

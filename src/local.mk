@@ -21,7 +21,8 @@ core_sources = \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
 	src/engine/send.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
-libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS)
+# Visible here, so that libbeeline.so can export it; its version script says what really is.
+libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default
 libcore_la_LIBADD = $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
 libcore_la_SOURCES = $(core_sources)
 core_sources += \

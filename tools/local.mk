@@ -1,1 +1,22 @@
-# tools/
+# tools/: programs for users, and what they share.
+MPI_PROGRAM_CPPFLAGS = $(AM_CPPFLAGS) $(OMPI_CPPFLAGS) -DOMPI_SKIP_MPICXX=1
+
+noinst_LTLIBRARIES += libgpu.la
+libgpu_la_SOURCES = tools/gpu/gpu.cpp tools/gpu/gpu.hpp
+libgpu_la_LIBADD = -ldl
+
+if HAVE_TOOL_LIBS
+bin_PROGRAMS += beeline-bench
+beeline_bench_SOURCES = \
+	tools/beeline-bench/collective.cpp \
+	tools/beeline-bench/main.cpp \
+	tools/beeline-bench/measure.cpp tools/beeline-bench/measure.hpp \
+	tools/beeline-bench/options.cpp tools/beeline-bench/options.hpp \
+	tools/beeline-bench/paths.cpp tools/beeline-bench/paths.hpp \
+	tools/beeline-bench/pattern.hpp \
+	tools/beeline-bench/point_to_point.cpp \
+	tools/beeline-bench/report.cpp tools/beeline-bench/report.hpp \
+	tools/beeline-bench/workload.hpp
+beeline_bench_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+beeline_bench_LDADD = libgpu.la $(OMPI_LIBS)
+endif

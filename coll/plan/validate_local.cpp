@@ -79,12 +79,10 @@ std::string check_op(const Schedule& schedule, const Op& op, std::size_t index) 
             return "has no such peer";
         }
     } else {
-        for (const Place& operand : {op.source, op.second}) {
-            const bool used = op.kind == OpKind::kReduce || &operand == &op.source;
-            if (used && operand != op.target && overlap(operand, op.count, op.target, op.count)) {
-                if (op.kind == OpKind::kReduce || operand == op.source) {
-                    return "overlaps its operand partly";
-                }
+        const Place second = op.kind == OpKind::kReduce ? op.second : op.source;
+        for (const Place& operand : {op.source, second}) {
+            if (operand != op.target && overlap(operand, op.count, op.target, op.count)) {
+                return "overlaps its operand partly";
             }
         }
     }

@@ -23,6 +23,9 @@ struct Held {
 /// as long as less than 2^31 messages lie between them. Owns no message; one caller at a time.
 class Sequencer {
  public:
+    /// Both ends of a peer start from the same number.
+    explicit Sequencer(std::uint32_t first = 0) noexcept : send_(first), awaited_(first) {}
+
     /// The number of the next message to this peer; counts on.
     std::uint32_t next_to_send() noexcept { return send_++; }
     /// The same number without counting on: for a send that may not come about.
@@ -100,8 +103,8 @@ class Sequencer {
     }
 
     Held* first_ = nullptr;  // ring in the order of sequence
-    std::uint32_t send_ = 0;
-    std::uint32_t awaited_ = 0;
+    std::uint32_t send_;
+    std::uint32_t awaited_;
 };
 
 }  // namespace beeline::match

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// mca_coll_beeline: the component as Open MPI loads it.
+#include "base/log.hpp"
+#include "config/config.hpp"
+#include "plugin/coll/module.hpp"
+#include "plugin/coll/report.hpp"
+#include "plugin/coll/request.hpp"
+#include "plugin/gpu_fact.hpp"
+#include "plugin/guard.hpp"
+#include "plugin/params.hpp"
+#include "plugin/preload/handlers.hpp"
+#include "plugin/types.hpp"
+
+extern "C" {
+extern OMPI_MODULE_DECLSPEC mca_coll_base_component_t mca_coll_beeline_component;
+}
+
+namespace beeline::plugin::coll {
+namespace {
+
+// Remembered until the component is opened: ompi_info only registers, and must show the variables.
+constinit bool refused = false;
+
+const mca_base_component_t* self() noexcept {
+    return &mca_coll_beeline_component.collm_version;
+}
+
+int register_component() {
+    refused = register_params("coll", self()) != Status::kOk;
+    register_counters(self());
+    return OMPI_SUCCESS;
+}
+
+int open_component() {
+    if (refused) {
+        stop_refused("coll");
+    }
+    return publish_gpu_fact(self());
+}
+
+int close_component() {
+    if (config::params().coll_report) {
+        print_report();
+    }
+    detach_handlers();
+    reap_requests();
+    release_layouts();
+    return OMPI_SUCCESS;
+}
+
+int init_query(bool, bool) {
+    attach_handlers();
+    return OMPI_SUCCESS;
+}
+
+mca_coll_base_module_t* comm_query(ompi_communicator_t*, int* priority) {
+    *priority = config::params().coll_priority;
+    return new_module();
+}
+
+}  // namespace
+}  // namespace beeline::plugin::coll
+
+// What is left out is meant to be zero.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+constinit mca_coll_base_component_t mca_coll_beeline_component = {
+    .collm_version = {MCA_COLL_BASE_VERSION_2_0_0, .mca_component_name = "beeline",
+                      MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+                      .mca_open_component =
+                          beeline::plugin::guarded<&beeline::plugin::coll::open_component>,
+                      .mca_close_component =
+                          beeline::plugin::guarded<&beeline::plugin::coll::close_component>,
+                      .mca_register_component_params =
+                          beeline::plugin::guarded<&beeline::plugin::coll::register_component>},
+    .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .collm_init_query = beeline::plugin::guarded<&beeline::plugin::coll::init_query>,
+    .collm_comm_query = beeline::plugin::guarded<&beeline::plugin::coll::comm_query>,
+};

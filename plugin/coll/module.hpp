@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collective module: for each entry point, whom it wraps.
+#pragma once
+
+#include "plugin/compat/ompi.hpp"
+
+namespace beeline::plugin::coll {
+
+/// One for each communicator. The previous module of each entry point is kept with a reference.
+struct Module {
+    mca_coll_base_module_t super;  // first: the parent class
+#define BEELINE_ENTRY(name, family, form)               \
+    decltype(mca_coll_base_module_t::coll_##name) name; \
+    mca_coll_base_module_t* name##_owner;
+#include "plugin/coll/entries.def"
+#undef BEELINE_ENTRY
+};
+
+/// A new module, not yet enabled; null when there's no memory.
+mca_coll_base_module_t* new_module() noexcept;
+
+}  // namespace beeline::plugin::coll

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The counters, their MPI_T variables and their table.
+#include "plugin/coll/report.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+
+namespace beeline::plugin::coll {
+namespace {
+
+constexpr auto kEntries = static_cast<std::size_t>(Entry::kCount);
+constexpr auto kWays = static_cast<std::size_t>(Way::kCount);
+
+constexpr const char* kNames[] = {
+#define BEELINE_ENTRY(name, family, form) #name,
+#include "plugin/coll/entries.def"
+#undef BEELINE_ENTRY
+};
+static_assert(std::size(kNames) == kEntries);
+
+constexpr const char* kWayNames[] = {"passed", "staged", "ring", "recursive_doubling"};
+static_assert(std::size(kWayNames) == kWays);
+
+using Counter = std::atomic<unsigned long long>;
+static_assert(sizeof(Counter) == sizeof(unsigned long long));  // MPI_T reads it as one
+
+constinit Counter counts[kEntries][kWays] = {};
+constinit Counter sums[kWays] = {};
+
+}  // namespace
+
+const char* to_string(Entry entry) noexcept {
+    return kNames[static_cast<std::size_t>(entry)];
+}
+
+void count_call(Entry entry, Way way) noexcept {
+    const auto column = static_cast<std::size_t>(way);
+    counts[static_cast<std::size_t>(entry)][column].fetch_add(1, std::memory_order_relaxed);
+    sums[column].fetch_add(1, std::memory_order_relaxed);
+}
+
+void register_counters(const mca_base_component_t* owner) noexcept {
+    for (std::size_t way = 0; way < kWays; ++way) {
+        char name[64];
+        char help[128];
+        std::snprintf(name, sizeof name, "calls_%s", kWayNames[way]);
+        std::snprintf(help, sizeof help, "Collective calls served by coll/beeline this way: %s",
+                      kWayNames[way]);
+        mca_base_component_pvar_register(
+            owner, name, help, OPAL_INFO_LVL_4, MPI_T_PVAR_CLASS_COUNTER,
+            MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+            static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
+                                              MCA_BASE_PVAR_FLAG_CONTINUOUS),
+            nullptr, nullptr, nullptr, &sums[way]);
+    }
+}
+
+void print_report() noexcept {
+    const unsigned rank = OPAL_PROC_MY_NAME.vpid;
+    std::fprintf(stderr, "coll/beeline rank %u: %-28s %10s %10s %10s %18s\n", rank, "call",
+                 kWayNames[0], kWayNames[1], kWayNames[2], kWayNames[3]);
+    for (std::size_t entry = 0; entry < kEntries; ++entry) {
+        unsigned long long row[kWays];
+        unsigned long long all = 0;
+        for (std::size_t way = 0; way < kWays; ++way) {
+            row[way] = counts[entry][way].load(std::memory_order_relaxed);
+            all += row[way];
+        }
+        if (all != 0) {
+            std::fprintf(stderr, "coll/beeline rank %u: %-28s %10llu %10llu %10llu %18llu\n", rank,
+                         kNames[entry], row[0], row[1], row[2], row[3]);
+        }
+    }
+}
+
+}  // namespace beeline::plugin::coll

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counts of the collectives served, by entry point and by the way they took.
+#pragma once
+
+#include <cstdint>
+
+#include "plugin/compat/ompi.hpp"
+
+namespace beeline::plugin::coll {
+
+/// Every entry point, in the order of entries.def.
+enum class Entry : std::uint8_t {
+#define BEELINE_ENTRY(name, family, form) k_##name,
+#include "plugin/coll/entries.def"
+#undef BEELINE_ENTRY
+    kCount,
+};
+
+enum class Way : std::uint8_t {
+    kPassed,             ///< to the previous module, with the caller's own buffers
+    kStaged,             ///< to the previous module, on host copies
+    kRing,               ///< Beeline's ring schedule
+    kRecursiveDoubling,  ///< Beeline's recursive doubling schedule
+    kCount,
+};
+
+/// The entry point's name without its framework, for example "iallreduce".
+const char* to_string(Entry entry) noexcept;
+
+/// Counts one call. Thread-safe.
+void count_call(Entry entry, Way way) noexcept;
+
+/// Makes the sums known to MPI_T as coll_beeline_calls_<way>.
+void register_counters(const mca_base_component_t* owner) noexcept;
+
+/// Prints what this process counted to stderr, one line for each entry point that was used.
+void print_report() noexcept;
+
+}  // namespace beeline::plugin::coll

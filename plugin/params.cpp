@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Walks the parameter table: one MCA string variable a row, parsed by the table's own rules.
+#include "plugin/params.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/log.hpp"
+#include "config/config.hpp"
+
+namespace beeline::plugin {
+namespace {
+
+constexpr std::size_t kMaxRows = 128;
+constexpr std::size_t kHelpBytes = 512;
+
+// Where Open MPI keeps each variable's text; it owns the strings.
+constinit char* values[kMaxRows] = {};
+
+/// "text (integer, 1 to 64 chunks; default 4)".
+void write_help(const config::Row& row, char (&help)[kHelpBytes]) noexcept {
+    const auto minimum = static_cast<unsigned long long>(row.minimum);
+    const auto maximum = static_cast<unsigned long long>(row.maximum);
+    switch (row.kind) {
+        case config::Kind::kBool:
+            std::snprintf(help, sizeof help, "%s (true or false; default %s)", row.text,
+                          row.initial);
+            return;
+        case config::Kind::kInt:
+            std::snprintf(help, sizeof help, "%s (integer, %llu to %llu%s%s; default %s)", row.text,
+                          minimum, maximum, *row.unit != '\0' ? " " : "", row.unit, row.initial);
+            return;
+        case config::Kind::kSize:
+            std::snprintf(help, sizeof help,
+                          "%s (size, %llu to %llu %s, K, M and G are understood; default %s)",
+                          row.text, minimum, maximum, row.unit, row.initial);
+            return;
+        case config::Kind::kChoice:
+            std::snprintf(help, sizeof help, "%s (one of %s; default %s)", row.text, row.words,
+                          row.initial);
+            return;
+    }
+}
+
+}  // namespace
+
+Status register_params(const char* component, const mca_base_component_t* owner) noexcept {
+    Status outcome = Status::kOk;
+    std::size_t index = 0;
+    for (const config::Row& row : config::rows()) {
+        char*& value = values[index];
+        if (++index > kMaxRows) {
+            return Status::kNoMemory;
+        }
+        if (std::strcmp(row.component, component) != 0) {
+            continue;
+        }
+        char help[kHelpBytes];
+        write_help(row, help);
+        value = const_cast<char*>(row.initial);  // Open MPI copies the default
+        if (mca_base_component_var_register(owner, row.name, help, MCA_BASE_VAR_TYPE_STRING,
+                                            nullptr, 0, mca_base_var_flag_t{}, OPAL_INFO_LVL_4,
+                                            MCA_BASE_VAR_SCOPE_READONLY, &value) < 0) {
+            return Status::kNoMemory;
+        }
+        const char* text = value != nullptr ? value : "";
+        if (config::set(config::params(), row, text) != Status::kOk) {
+            outcome = Status::kInvalid;
+        }
+    }
+    return outcome;
+}
+
+void stop_refused(const char* component) noexcept {
+    char line[96];
+    std::snprintf(line, sizeof line, "%s/beeline: a parameter was refused (see above)", component);
+    char format[] = "%s";
+    ompi_rte_abort(1, format, line);
+    std::abort();  // not reached
+}
+
+}  // namespace beeline::plugin

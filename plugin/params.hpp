@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parameter table as MCA variables.
+#pragma once
+
+#include "base/result.hpp"
+#include "plugin/compat/ompi.hpp"
+
+namespace beeline::plugin {
+
+/// Registers every row of config::rows() that belongs to `component` ("pml", "coll") as an MCA
+/// variable of `owner`, with its default, range and unit in the help text, then reads the values
+/// the user gave into config::params(). kInvalid when one was refused; its name, value and allowed
+/// range were then logged, and the process must not start (see stop_refused). Never called from two
+/// threads.
+Status register_params(const char* component, const mca_base_component_t* owner) noexcept;
+
+/// Ends the job because a parameter was refused: a component that merely failed to open would be
+/// left out in silence.
+[[noreturn]] void stop_refused(const char* component) noexcept;
+
+}  // namespace beeline::plugin

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# What the built libraries show to a process: each component its one MCA symbol, libbeeline.so only names of ours.
+set -u
+: "${top_builddir:=$PWD}"
+status=0
+built=0
+
+# defined FILE: the dynamic symbols it defines, one a line, without versions.
+defined() {
+    nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort -u
+}
+# locate NAME: the built library's path.
+locate() {
+    find "$top_builddir" -name "$1" -path '*/.libs/*' 2>/dev/null | head -n 1
+}
+
+for name in pml coll; do
+    file=$(locate "mca_${name}_beeline.so")
+    [ -n "$file" ] || continue
+    built=1
+    found=$(defined "$file")
+    if [ "$found" != "mca_${name}_beeline_component" ]; then
+        echo "$file shows more, or less, than mca_${name}_beeline_component:"
+        printf '%s\n' "$found"
+        status=1
+    fi
+    # A symbol of another library bound to a component would be found at load time only: ask now.
+    if ldd -r "$file" 2>&1 | grep 'not found'; then
+        echo "$file needs a library that is not there"
+        status=1
+    fi
+done
+
+file=$(locate libbeeline.so)
+if [ -n "$file" ]; then
+    built=1
+    # Functions, variables and their type information in namespace beeline; thunks and guards of them.
+    strangers=$(defined "$file" | grep -Ev '^_Z(N[VK]*|T[VISTC]N[VK]*|G[VR]N[VK]*|GVZN[VK]*|ZN[VK]*|T[hvc][0-9n_]+_N[VK]*)7beeline')
+    if [ -n "$strangers" ]; then
+        echo "$file shows names outside namespace beeline:"
+        printf '%s\n' "$strangers"
+        status=1
+    fi
+    if [ "$(defined "$file" | wc -l)" -eq 0 ]; then
+        echo "$file shows nothing: the components could not use it"
+        status=1
+    fi
+fi
+
+if [ $built -eq 0 ]; then
+    echo "no component is built below $top_builddir"
+    exit 77
+fi
+exit $status

@@ -1,0 +1,9 @@
+# tests/model/coll/: every schedule proved symbolically, and the proof proved on planted mistakes.
+if HAVE_GTEST
+check_PROGRAMS += tests/model/coll/plan_test
+TESTS += tests/model/coll/plan_test
+tests_model_coll_plan_test_SOURCES = tests/model/coll/plan_test.cpp tests/model/coll/planted_test.cpp \
+	tests/model/coll/builders.hpp
+tests_model_coll_plan_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+tests_model_coll_plan_test_LDADD = libvalidate.la libcore.la $(GTEST_LIBS)
+endif

@@ -1,0 +1,14 @@
+# tests/unit/: one program; a folder's fragment adds its files to unit_sources.
+unit_sources = tests/support/main.cpp \
+	tests/unit/base/list_test.cpp tests/unit/base/log_test.cpp tests/unit/base/result_test.cpp \
+	tests/unit/config/config_test.cpp \
+	tests/unit/datatype/layout_test.cpp \
+	tests/unit/match/matcher_test.cpp tests/unit/match/sequencer_test.cpp \
+	tests/unit/wire/codec_test.cpp
+if HAVE_GTEST
+check_PROGRAMS += tests/unit/unit_tests
+TESTS += tests/unit/unit_tests
+tests_unit_unit_tests_SOURCES = $(unit_sources)
+tests_unit_unit_tests_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)
+tests_unit_unit_tests_LDADD = libcore.la $(GTEST_LIBS) -lrapidcheck
+endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Inputs and expectations of allreduce tests.
+#include "tests/world/allreduce_cases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "coll/kernel/reduce_host.hpp"
+
+namespace beeline::world {
+namespace {
+
+using coll::kernel::Op;
+using coll::kernel::Type;
+
+template <class T>
+void store(std::vector<unsigned char>& buffer, std::size_t index, T value) {
+    std::memcpy(buffer.data() + index * sizeof(T), &value, sizeof(T));
+}
+
+/// Small whole numbers for sums; powers of two near one for products.
+double floating_value(Op op, std::size_t index, int rank) {
+    const std::size_t mixed = index * 7 + static_cast<std::size_t>(rank) * 13;
+    if (op == Op::kProd) {
+        constexpr double kFactors[] = {1, 2, -1, 0.5};
+        return kFactors[mixed % 4];
+    }
+    return static_cast<double>(mixed % 1009) - 500;
+}
+
+std::uint64_t integer_value(std::size_t index, int rank) {
+    const std::uint64_t mixed =
+        (index * 2654435761U + static_cast<std::uint64_t>(rank) * 40503U) * 0x9E3779B97F4A7C15U;
+    return mixed % 5 == 0 ? 0 : mixed ^ mixed >> 31;
+}
+
+}  // namespace
+
+std::string Case::name(int rank, int size) const {
+    return std::string(coll::kernel::to_string(op)) + " " + coll::kernel::to_string(type) + " x" +
+           std::to_string(count) + (in_place ? " in place" : "") + ", rank " +
+           std::to_string(rank) + " of " + std::to_string(size);
+}
+
+std::vector<unsigned char> contribution(const Case& what, int rank) {
+    std::vector<unsigned char> buffer(what.bytes());
+    for (std::size_t index = 0; index < what.count; ++index) {
+        if (what.type == Type::kF32) {
+            store(buffer, index, static_cast<float>(floating_value(what.op, index, rank)));
+        } else if (what.type == Type::kF64) {
+            store(buffer, index, floating_value(what.op, index, rank));
+        } else {
+            const std::uint64_t value = integer_value(index, rank);
+            const std::size_t size = coll::kernel::size_of(what.type);
+            std::memcpy(buffer.data() + index * size, &value, size);
+        }
+    }
+    return buffer;
+}
+
+std::vector<unsigned char> expected(const Case& what, int size) {
+    std::vector<unsigned char> result = contribution(what, 0);
+    for (int rank = 1; rank < size; ++rank) {
+        const std::vector<unsigned char> next = contribution(what, rank);
+        coll::kernel::reduce_host(what.type, what.op, result.data(), next.data(), result.data(),
+                                  what.count);
+    }
+    return result;
+}
+
+std::vector<Case> all_cases(const std::vector<std::size_t>& counts) {
+    std::vector<Case> cases;
+    for (const std::size_t count : counts) {
+        for (const Type type : coll::kernel::kAllTypes) {
+            for (const Op op : coll::kernel::kAllOps) {
+                if (coll::kernel::supported(type, op)) {
+                    cases.push_back({count, type, op, false, 0});
+                    cases.push_back({count, type, op, true, 0});
+                }
+            }
+        }
+    }
+    return cases;
+}
+
+Forced::Forced(const char* word) : before_(config::params()) {
+    for (const config::Row& row : config::rows()) {
+        if (std::strcmp(row.component, "coll") == 0 &&
+            std::strcmp(row.name, "allreduce_algorithm") == 0) {
+            EXPECT_EQ(config::set(config::params(), row, word), Status::kOk);
+        }
+    }
+}
+
+Forced::~Forced() { config::params() = before_; }
+
+}  // namespace beeline::world

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the command line of beeline-bench asks for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "tools/gpu/gpu.hpp"
+
+namespace beeline::bench {
+
+enum class Operation { kLatency, kBw, kBibw, kAllreduce, kBcast, kReduce, kAllgather, kAlltoall };
+
+/// The subcommand's name.
+const char* to_string(Operation operation) noexcept;
+
+/// True for the operations that every rank of the communicator takes part in.
+bool is_collective(Operation operation) noexcept;
+
+struct Options {
+    Operation operation = Operation::kLatency;
+    /// Memory of rank 0 and rank 1; in a collective of even and odd ranks.
+    std::array<gpu::Kind, 2> kinds = {gpu::Kind::kHost, gpu::Kind::kHost};
+    std::size_t min_bytes = 1;
+    std::size_t max_bytes = 4 << 20;
+    int iterations = 0;  ///< for each size; 0: as many as fit a short time
+    int warmup = -1;     ///< for each size; negative: by size
+    int window = 64;     ///< messages in flight in bw and bibw
+    bool validate = true;
+    std::string json;  ///< file to write, empty for none
+
+    /// "D D": the sides in OSU's letters.
+    std::string sides() const;
+};
+
+/// Parses the command line. Without a value the program is to end with `exit_code`; whatever there
+/// was to say (help, or what is wrong) has then been printed, if `speaks`.
+std::optional<Options> parse(int argc, char** argv, bool speaks, int& exit_code);
+
+}  // namespace beeline::bench

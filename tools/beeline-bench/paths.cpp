@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finding and reading the counters through MPI's tool information interface.
+#include "paths.hpp"
+
+#include <algorithm>
+
+namespace beeline::bench {
+
+PathCounters::PathCounters(const std::string& prefix) {
+    int provided = 0;
+    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) {
+        return;
+    }
+    if (MPI_T_pvar_session_create(&session_) != MPI_SUCCESS) {
+        session_ = MPI_T_PVAR_SESSION_NULL;
+        return;
+    }
+    int count = 0;
+    MPI_T_pvar_get_num(&count);
+    for (int index = 0; index < count; ++index) {
+        char name[256];
+        int length = sizeof name;
+        int verbosity = 0, kind = 0, bind = 0, readonly = 0, continuous = 0, atomic = 0;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        if (MPI_T_pvar_get_info(index, name, &length, &verbosity, &kind, &type, nullptr, nullptr,
+                                nullptr, &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS ||
+            std::string(name).rfind(prefix, 0) != 0 || type != MPI_UNSIGNED_LONG_LONG ||
+            bind != MPI_T_BIND_NO_OBJECT) {
+            continue;
+        }
+        Counter counter{std::string(name).substr(prefix.size()), nullptr, 0};
+        int values = 0;
+        if (MPI_T_pvar_handle_alloc(session_, index, nullptr, &counter.handle, &values) ==
+                MPI_SUCCESS &&
+            values == 1) {
+            if (continuous == 0) {
+                MPI_T_pvar_start(session_, counter.handle);
+            }
+            counters_.push_back(counter);
+        }
+    }
+}
+
+PathCounters::~PathCounters() {
+    for (Counter& counter : counters_) {
+        MPI_T_pvar_handle_free(session_, &counter.handle);
+    }
+    if (session_ != MPI_T_PVAR_SESSION_NULL) {
+        MPI_T_pvar_session_free(&session_);
+    }
+    MPI_T_finalize();
+}
+
+unsigned long long PathCounters::read(const Counter& counter) const {
+    unsigned long long value = 0;
+    MPI_T_pvar_read(session_, counter.handle, &value);
+    return value;
+}
+
+void PathCounters::start() {
+    for (Counter& counter : counters_) {
+        counter.before = read(counter);
+    }
+}
+
+std::string PathCounters::stop(MPI_Comm comm) {
+    std::vector<unsigned long long> used;
+    for (const Counter& counter : counters_) {
+        used.push_back(read(counter) - counter.before);
+    }
+    // A rank whose set differs would make the sum meaningless, so agree on its size first.
+    int sizes[2] = {static_cast<int>(used.size()), -static_cast<int>(used.size())};
+    MPI_Allreduce(MPI_IN_PLACE, sizes, 2, MPI_INT, MPI_MIN, comm);
+    if (sizes[0] != -sizes[1] || used.empty()) {
+        return "-";
+    }
+    MPI_Allreduce(MPI_IN_PLACE, used.data(), sizes[0], MPI_UNSIGNED_LONG_LONG, MPI_SUM, comm);
+    const unsigned long long most = *std::max_element(used.begin(), used.end());
+    std::string text;
+    for (std::size_t index = 0; index < used.size() && most > 0; ++index) {
+        if (used[index] * 10 >= most * 9) {
+            text += (text.empty() ? "" : "+") + counters_[index].name;
+        }
+    }
+    return text.empty() ? "-" : text;
+}
+
+}  // namespace beeline::bench

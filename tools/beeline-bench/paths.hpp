@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which way the messages of a measurement took, from the counters Beeline publishes as MPI_T
+// variables.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+namespace beeline::bench {
+
+/// Reads every performance variable whose name is `prefix` followed by the name of a way. Usable
+/// without any such variable (another component was selected): the answer is then "-".
+class PathCounters {
+ public:
+    explicit PathCounters(const std::string& prefix);
+    ~PathCounters();
+    PathCounters(const PathCounters&) = delete;
+    PathCounters& operator=(const PathCounters&) = delete;
+
+    /// Remembers the counts as they are now.
+    void start();
+    /// The way used most since start(), counted over all ranks; several, joined by '+', when they
+    /// are within a tenth of each other. Collective over `comm`; all ranks get the same text.
+    std::string stop(MPI_Comm comm);
+
+ private:
+    struct Counter {
+        std::string name;
+        MPI_T_pvar_handle handle;
+        unsigned long long before;
+    };
+    unsigned long long read(const Counter& counter) const;
+
+    MPI_T_pvar_session session_ = MPI_T_PVAR_SESSION_NULL;
+    std::vector<Counter> counters_;
+};
+
+}  // namespace beeline::bench
