@@ -1,7 +1,7 @@
 # plugin/: the boundary to Open MPI. Two components, each with one exported symbol, over one private
 # library that keeps all state once. The components find it relative to themselves, so the whole can
 # be installed anywhere, and are linked to the file that was just built rather than to an installed one.
-plugin_cppflags = $(AM_CPPFLAGS) -isystem $(top_srcdir)/plugin/compat/include $(OMPI_CPPFLAGS)
+plugin_cppflags = $(AM_CPPFLAGS) -DOMPI_SKIP_MPICXX=1 -isystem $(top_srcdir)/plugin/compat/include $(OMPI_CPPFLAGS)
 plugin_ldflags = -module -avoid-version -shared -Wl,-z,defs \
 	-Wl,--version-script=$(top_srcdir)/plugin/exports.map -Wl,-rpath,'$$ORIGIN/../beeline' \
 	-Wl,--no-as-needed,.libs/libbeeline.so
@@ -20,7 +20,15 @@ libbeeline_la_LDFLAGS = -avoid-version -shared -Wl,-z,defs \
 libbeeline_la_LIBADD = libcore.la
 libbeeline_la_DEPENDENCIES = libcore.la $(top_srcdir)/plugin/libbeeline.map
 
-component_LTLIBRARIES = mca_coll_beeline.la
+component_LTLIBRARIES = mca_coll_beeline.la mca_pml_beeline.la
+mca_pml_beeline_la_SOURCES = $(plugin_common_sources) \
+	plugin/pml/component.cpp plugin/pml/messages.cpp plugin/pml/module.hpp plugin/pml/probes.cpp \
+	plugin/pml/processes.cpp plugin/pml/report.cpp plugin/pml/request.cpp plugin/pml/request.hpp
+mca_pml_beeline_la_CPPFLAGS = $(plugin_cppflags)
+mca_pml_beeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(OMPI_CXXFLAGS)
+mca_pml_beeline_la_LDFLAGS = $(plugin_ldflags)
+mca_pml_beeline_la_LIBADD = $(plugin_libadd)
+mca_pml_beeline_la_DEPENDENCIES = $(plugin_depends)
 mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/component.cpp plugin/coll/entries.def plugin/coll/module.cpp plugin/coll/module.hpp \
 	plugin/coll/report.cpp plugin/coll/report.hpp plugin/coll/request.cpp plugin/coll/request.hpp \
@@ -36,11 +44,16 @@ mca_coll_beeline_la_DEPENDENCIES = $(plugin_depends)
 corelib_LTLIBRARIES += libbeeline_preload.la
 libbeeline_preload_la_SOURCES = plugin/preload/calls.hpp plugin/preload/preload.cpp
 libbeeline_preload_la_CPPFLAGS = $(plugin_cppflags)
-libbeeline_preload_la_LDFLAGS = -module -avoid-version -shared
+libbeeline_preload_la_LDFLAGS = -module -avoid-version -shared -Wl,--as-needed
 
+# Written at installation, so that `make install prefix=...` names the place it installs to.
 plugin_substitute = sed -e 's|@componentdir[@]|$(componentdir)|' -e 's|@corelibdir[@]|$(corelibdir)|'
-beeline.conf: $(top_srcdir)/plugin/beeline.conf.in Makefile
-	$(AM_V_GEN)$(plugin_substitute) $(top_srcdir)/plugin/beeline.conf.in > $@.tmp && mv $@.tmp $@
-nodist_pkgdata_DATA = beeline.conf
-CLEANFILES += beeline.conf
+install-data-local: install-beeline-conf
+install-beeline-conf:
+	$(MKDIR_P) "$(DESTDIR)$(pkgdatadir)"
+	$(plugin_substitute) $(top_srcdir)/plugin/beeline.conf.in > "$(DESTDIR)$(pkgdatadir)/beeline.conf"
+uninstall-local: uninstall-beeline-conf
+uninstall-beeline-conf:
+	rm -f "$(DESTDIR)$(pkgdatadir)/beeline.conf"
+.PHONY: install-beeline-conf uninstall-beeline-conf
 EXTRA_DIST += plugin/beeline.conf.in plugin/exports.map plugin/libbeeline.map

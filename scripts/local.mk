@@ -1,1 +1,2 @@
-# scripts/
+# scripts/: setup, demo and check, for a source tree; nothing of them is installed.
+EXTRA_DIST += scripts/setup scripts/demo scripts/check scripts/lib.sh .ci/run

@@ -67,10 +67,10 @@ extern "C" {
 
 #pragma GCC diagnostic pop
 
-// OBJ_CLASS_INSTANCE without its casts: the constructor and the destructor take an opal_object_t*, and
-// nothing is left to do at load time.
-#define BEELINE_OBJ_CLASS_INSTANCE(name, parent, construct, destruct)                      \
-    constinit opal_class_t name##_class = {#name, OBJ_CLASS(parent), construct, destruct, 0, \
+// OBJ_CLASS_INSTANCE without its casts: the constructor and the destructor take an opal_object_t*,
+// and nothing is left to do at load time.
+#define BEELINE_OBJ_CLASS_INSTANCE(name, parent, construct, destruct)                           \
+    constinit opal_class_t name##_class = {#name, OBJ_CLASS(parent), construct, destruct,    0, \
                                            0,     nullptr,           nullptr,   sizeof(name)}
 
 #if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1

@@ -14,8 +14,8 @@
 #pragma weak PMPI_Sendrecv_replace
 
 extern "C" {
-__attribute__((visibility("default"))) constinit beeline::plugin::PreloadSlot
-    beeline_preload_handlers{nullptr};
+__attribute__((visibility(
+    "default"))) constinit beeline::plugin::PreloadSlot beeline_preload_handlers{nullptr};
 }
 
 namespace {

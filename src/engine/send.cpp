@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "cuda/driver.hpp"
 #include "engine/engine.hpp"
 #include "engine/piece.hpp"
 #include "memory/copy.hpp"
@@ -109,7 +110,7 @@ bool Engine::try_send(Communicator& communicator, int destination, int tag, cons
     Peer* peer = communicator.process(destination);
     if (peer == nullptr || peer->link == nullptr || buffer.bytes > limits_.eager ||
         buffer.layout != nullptr || !waiting_sends_.empty() ||
-        (buffer.bytes != 0 && memory::classify(buffer.address).on_device())) {
+        cuda::Driver::find() != nullptr) {  // a pointer could be a device's: send() classifies it
         return false;
     }
     match::Sequencer& order = communicator.at(destination).order;

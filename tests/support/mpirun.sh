@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs a program under mpirun with a chosen stack, on machines small and large, as root or as a user.
-#   mpirun.sh [--stack beeline|ob1|ucx] [--gpus N] [--timeout SECONDS] MPIRUN-ARGUMENTS... PROGRAM ...
-# --stack    beeline (default): the components of this build; ob1, ucx: Open MPI's own, without Beeline
+#   mpirun.sh [--stack beeline|installed|ob1|ucx] [--gpus N] [--timeout SECONDS] MPIRUN-ARGUMENTS... PROGRAM ...
+# --stack    beeline (default): the components of this build; installed: the same by PREFIX's beeline.conf;
+#            ob1, ucx: Open MPI's own, without Beeline
 # --gpus     run with N virtual GPUs of SoftCUDA; 0 (default): with whatever driver the machine has
 # --timeout  end the job after this many seconds (default 60), exit code 124
 # BEELINE_BUILD names the build folder (default: the current one). What is installed is looked for under
@@ -48,10 +49,11 @@ case $stack in
             set -- -x "LD_PRELOAD=$preload" "$@"
         fi
         ;;
+    installed) set -- --tune "$prefix/share/beeline/beeline.conf" "$@" ;;
     ob1) set -- --mca pml ob1 "$@" ;;
     # Without these two UCX declines a machine that has no InfiniBand.
     ucx) set -- --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any "$@" ;;
-    *) echo "mpirun.sh: --stack $stack: expected beeline, ob1 or ucx" >&2; exit 2 ;;
+    *) echo "mpirun.sh: --stack $stack: expected beeline, installed, ob1 or ucx" >&2; exit 2 ;;
 esac
 
 if [ "$gpus" -gt 0 ]; then

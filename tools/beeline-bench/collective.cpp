@@ -134,8 +134,9 @@ class Collective : public Workload {
             for (int rank = 0; rank < ranks_; ++rank) {
                 expected += contribution(round_, static_cast<unsigned>(rank), index);
             }
-            if (std::memcmp(result.data() + index * sizeof expected, &expected, sizeof expected) !=
-                0) {
+            float got = 0;
+            std::memcpy(&got, result.data() + index * sizeof got, sizeof got);
+            if (got != expected) {
                 return false;
             }
         }

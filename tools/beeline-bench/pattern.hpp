@@ -48,7 +48,8 @@ inline bool has_pattern(std::span<const unsigned char> in, std::uint64_t seed) n
 /// What rank `rank` contributes to element `index` of a reduction: a small whole number, so that
 /// sums over many ranks are exact in any order.
 constexpr float contribution(unsigned round, unsigned rank, std::size_t index) noexcept {
-    return static_cast<float>((mix(std::uint64_t{round} << 40 ^ index) + 7 * rank) & 31);
+    return static_cast<float>((mix(std::uint64_t{round} << 40 ^ index) + std::uint64_t{7} * rank) &
+                              31);
 }
 
 }  // namespace beeline::bench

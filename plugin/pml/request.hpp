@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An MPI request of this PML: Open MPI's part first, the engine's behind it.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "plugin/compat/ompi.hpp"
+
+namespace beeline::plugin::pml {
+
+struct Request {
+    ompi_request_t super;     ///< first: Open MPI sees only this
+    engine::Request request;  ///< its owner is this object
+    void* buffer;             ///< as the caller gave it; persistent requests start from it again
+    std::size_t count;
+    ompi_datatype_t* type;  ///< retained; null when this request holds nothing
+    ompi_communicator_t* communicator;
+    int peer;
+    int tag;
+    mca_pml_base_send_mode_t mode;
+    bool is_send;
+    bool freed;           ///< the caller let go of it before it was done
+    void* bsend_segment;  ///< part of the user's attached buffer; given back when sent
+};
+
+/// Prepares the free list; once, before the first take.
+int prepare_requests();
+void release_requests();
+
+/// A request in the state MPI expects at its start (inactive when persistent, else active).
+Request* take_request(bool persistent, bool is_send, const void* buffer, std::size_t count,
+                      ompi_datatype_t* type, int peer, int tag, mca_pml_base_send_mode_t mode,
+                      ompi_communicator_t* communicator);
+
+/// Gives a request back; it must not be under way.
+void give_back(Request* request);
+
+/// Completes a request that carries no message (a buffered send whose data was copied).
+void complete_empty(Request* request);
+
+/// MPI's error class for the engine's status.
+int mpi_error(Status status) noexcept;
+
+/// The engine's idea of MPI's wildcards.
+inline int engine_tag(int tag) noexcept {
+    return tag == MPI_ANY_TAG ? match::kAnyTag : tag;
+}
+static_assert(MPI_ANY_SOURCE == match::kAnySource);
+
+/// The buffer of a message. Throws std::bad_alloc.
+engine::Buffer describe(const void* buffer, std::size_t count, ompi_datatype_t* type);
+
+/// Starts (or starts again) the message of a request.
+int start_request(Request* request);
+
+/// MPI_Start and MPI_Startall.
+int start(std::size_t count, ompi_request_t** requests);
+
+}  // namespace beeline::plugin::pml
