@@ -4,7 +4,7 @@
 # that reach each other, then the cases about peers once more without a link between them.
 set -eu
 
-directory=$PWD/softcuda/.libs
+directory=$PWD/.libs
 if [ ! -e "$directory/libcuda.so.1" ]; then
     echo "no SoftCUDA in $directory: run this from the build folder after make"
     exit 77

@@ -74,7 +74,7 @@ libraries=$build/gpu-libraries
 rm -rf "$libraries" && mkdir -p "$libraries"
 if [ -z "$(find_library 'libcudart\.so\.13')" ]; then
     toolkit=$(ls /usr/local/cuda/lib64/libcudart.so.13 2>/dev/null)
-    cp "${toolkit:-softcuda/.libs/libcudart.so.13}" "$libraries/"
+    cp "${toolkit:-.libs/libcudart.so.13}" "$libraries/"
 fi
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export BEELINE_BUILD="$build" BEELINE_TEST_GPUS=0

@@ -4,7 +4,7 @@
 # Beeline. Passes only if mpirun fails and names a segmentation fault. Run from the build folder.
 set -u
 
-directory=$PWD/softcuda/.libs
+directory=$PWD/.libs
 mpirun=$(command -v mpirun) || mpirun=
 if [ -z "$mpirun" ] || [ ! -x tests/mpi/problem ] || [ ! -e "$directory/libcuda.so.1" ]; then
     echo "skipped: needs mpirun (found: ${mpirun:-none}), tests/mpi/problem and SoftCUDA in $directory"

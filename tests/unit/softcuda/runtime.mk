@@ -21,8 +21,9 @@ TESTS += tests/unit/softcuda/runtime_test
 tests_unit_softcuda_runtime_test_SOURCES = tests/unit/softcuda/runtime_test.cpp
 tests_unit_softcuda_runtime_test_CPPFLAGS = $(softcudart_cppflags) $(GTEST_CFLAGS) \
 	-DRUNTIME_TEST_KERNELS='"$(abs_builddir)/tests/unit/softcuda/.libs/runtime_kernels.so"'
-tests_unit_softcuda_runtime_test_LDADD = -Lsoftcuda/dev -lcudart $(GTEST_LIBS) \
-	-Wl,-rpath,$(abs_builddir)/softcuda/.libs -Wl,-rpath-link,softcuda/.libs
+tests_unit_softcuda_runtime_test_LDFLAGS = -Lsoftcuda/dev \
+	-Wl,-rpath,$(abs_builddir)/.libs -Wl,-rpath-link,.libs
+tests_unit_softcuda_runtime_test_LDADD = -lcudart $(GTEST_LIBS)
 tests_unit_softcuda_runtime_test_DEPENDENCIES = softcuda/dev/libcudart.so \
 	tests/unit/softcuda/runtime_kernels.la
 if HAVE_CUDA_TOOLKIT

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The software CUDA runtime over the software CUDA driver, as a program that links them sees it.
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -347,6 +348,36 @@ TEST_F(Runtime, FindsDriverEntries) {
     EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuNone", &entry, 12000, 0, &status), cudaSuccess);
     EXPECT_EQ(entry, nullptr);
     EXPECT_EQ(status, cudaDriverEntryPointSymbolNotFound);
+}
+
+TEST_F(Runtime, ComesAsCuda12Too) {
+    void* library = dlopen("libcudart.so.12", RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    cudaError_t (*version_of)(int*) = nullptr;
+    cudaError_t (*properties_of)(void*, int) = nullptr;
+    void* found = dlvsym(library, "cudaRuntimeGetVersion", "libcudart.so.12");
+    ASSERT_NE(found, nullptr);
+    std::memcpy(&version_of, &found, sizeof found);
+    int version = 0;
+    EXPECT_EQ(version_of(&version), cudaSuccess);
+    EXPECT_EQ(version, 12080);
+    found = dlvsym(library, "cudaGetDeviceProperties_v2", "libcudart.so.12");
+    ASSERT_NE(found, nullptr);
+    std::memcpy(&properties_of, &found, sizeof found);
+    constexpr size_t kStructureBytes = 1032;  // of CUDA 12.8
+    constexpr size_t kClockRateOffset = 348;
+    std::array<unsigned char, kStructureBytes + 1> bytes;
+    bytes.fill(0xEE);
+    EXPECT_EQ(properties_of(bytes.data(), 0), cudaSuccess);
+    EXPECT_NE(bytes[kStructureBytes - 1], 0xEE);
+    EXPECT_EQ(bytes[kStructureBytes], 0xEE);
+    int clock_rate = -1;
+    int expected = 0;
+    std::memcpy(&clock_rate, bytes.data() + kClockRateOffset, sizeof clock_rate);
+    EXPECT_EQ(cudaDeviceGetAttribute(&expected, cudaDevAttrClockRate, 0), cudaSuccess);
+    EXPECT_EQ(clock_rate, expected);
+    EXPECT_NE(dlsym(library, "cudaMemPrefetchAsync_v2"), nullptr);
+    EXPECT_EQ(dlclose(library), 0);
 }
 
 // --- What nvcc makes of a kernel: a fat binary, a stub, and calls of the stub.
