@@ -21,3 +21,7 @@ collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \
 	tests/mpi/collectives_intra.cpp tests/mpi/collectives_topology.cpp tests/mpi/differential.hpp
 collectives_CPPFLAGS = $(mpi_test_cppflags)
 collectives_LDADD = $(mpi_test_ldadd)
+check_PROGRAMS += device_calls
+device_calls_SOURCES = tests/mpi/device_calls.cpp tests/mpi/harness.hpp
+device_calls_CPPFLAGS = $(mpi_test_cppflags)
+device_calls_LDADD = $(mpi_test_ldadd)
