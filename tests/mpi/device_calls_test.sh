@@ -22,7 +22,7 @@ launch -n 4 --mca coll_beeline_allreduce_algorithm ring "$program" device
 
 # The report says which way each call took, and all ranks took the same.
 launch -n 4 --mca coll_beeline_report 1 "$program" device >"$output" 2>&1 || fail "with a report"
-cat "$output" | grep '^OK' || fail "no verdict"
+grep '^OK' "$output" || fail "no verdict"
 for rank in 0 1 2 3; do
     grep -q "rank $rank: iallreduce  *0  *16 " "$output" || fail "the report of rank $rank lacks iallreduce"
 done
