@@ -1,17 +1,54 @@
 # tests/mpi/: programs that run under mpirun, and the scripts that run them.
-mpi_test_cppflags = $(MPI_PROGRAM_CPPFLAGS)
-mpi_test_ldadd = libgpu.la $(OMPI_LIBS)
+p2p_programs = tests/mpi/p2p_matrix tests/mpi/p2p_rules tests/mpi/p2p_types tests/mpi/rma_host \
+	tests/mpi/ledger
+check_PROGRAMS += $(p2p_programs)
+tests_mpi_p2p_matrix_SOURCES = tests/mpi/p2p_matrix.cpp tests/mpi/harness.hpp
+tests_mpi_p2p_matrix_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+tests_mpi_p2p_matrix_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_p2p_rules_SOURCES = tests/mpi/p2p_rules.cpp tests/mpi/harness.hpp
+tests_mpi_p2p_rules_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+tests_mpi_p2p_rules_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_p2p_types_SOURCES = tests/mpi/p2p_types.cpp tests/mpi/harness.hpp
+tests_mpi_p2p_types_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+tests_mpi_p2p_types_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_rma_host_SOURCES = tests/mpi/rma_host.cpp tests/mpi/harness.hpp
+tests_mpi_rma_host_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+tests_mpi_rma_host_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_ledger_SOURCES = tests/mpi/ledger.cpp tests/mpi/harness.hpp
+tests_mpi_ledger_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+tests_mpi_ledger_LDADD = libgpu.la $(OMPI_LIBS)
 
-check_PROGRAMS += p2p_matrix p2p_rules p2p_types rma_host
-p2p_matrix_SOURCES = tests/mpi/p2p_matrix.cpp tests/mpi/harness.hpp
-p2p_matrix_CPPFLAGS = $(mpi_test_cppflags)
-p2p_matrix_LDADD = $(mpi_test_ldadd)
-p2p_rules_SOURCES = tests/mpi/p2p_rules.cpp tests/mpi/harness.hpp
-p2p_rules_CPPFLAGS = $(mpi_test_cppflags)
-p2p_rules_LDADD = $(mpi_test_ldadd)
-p2p_types_SOURCES = tests/mpi/p2p_types.cpp tests/mpi/harness.hpp
-p2p_types_CPPFLAGS = $(mpi_test_cppflags)
-p2p_types_LDADD = $(mpi_test_ldadd)
-rma_host_SOURCES = tests/mpi/rma_host.cpp tests/mpi/harness.hpp
-rma_host_CPPFLAGS = $(mpi_test_cppflags)
-rma_host_LDADD = $(mpi_test_ldadd)
+check_PROGRAMS += collectives
+collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \
+	tests/mpi/collectives_intra.cpp tests/mpi/collectives_topology.cpp tests/mpi/differential.hpp
+collectives_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+collectives_LDADD = libgpu.la $(OMPI_LIBS)
+
+p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi/p2p_types_test.sh \
+	tests/mpi/rma_host_test.sh tests/mpi/ledger_test.sh tests/mpi/bad_input_test.sh \
+	tests/mpi/two_nodes_test.sh
+TESTS += $(p2p_scripts)
+EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh
+
+# Tests under mpirun use an installation below the build folder, whatever the prefix.
+check_DATA = stage.stamp
+stage.stamp: $(LTLIBRARIES) $(PROGRAMS) $(SCRIPTS) Makefile
+	$(AM_V_GEN)rm -rf stage && $(MAKE) $(AM_MAKEFLAGS) install DESTDIR='$(abs_builddir)/stage' \
+		>stage.log 2>&1 || { cat stage.log; exit 1; }
+	$(AM_V_at)touch $@
+CLEANFILES += stage.stamp stage.log
+clean-local: clean-stage
+clean-stage:
+	rm -rf stage
+.PHONY: clean-stage
+
+# --- the problem itself: a stock Open MPI given device memory
+check_PROGRAMS += tests/mpi/problem
+tests_mpi_problem_SOURCES = tests/mpi/problem.c
+tests_mpi_problem_CPPFLAGS = $(examples_cppflags)
+tests_mpi_problem_CFLAGS = $(examples_cflags)
+tests_mpi_problem_LDFLAGS = $(examples_ldflags)
+tests_mpi_problem_LDADD = -lcuda $(OMPI_LIBS)
+tests_mpi_problem_DEPENDENCIES = $(examples_dependencies)
+TESTS += tests/mpi/stock_crashes.sh
+EXTRA_DIST += tests/mpi/stock_crashes.sh
