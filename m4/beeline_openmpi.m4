@@ -28,6 +28,10 @@ AC_DEFUN([BEELINE_OPENMPI], [
     [#include "ompi_config.h"])
   AC_LANG_POP([C])
   CPPFLAGS=$beeline_save_CPPFLAGS
+  # Open MPI's inline free lists compare and swap 16 bytes where the processor can; gcc must be told that it may.
+  OMPI_CXXFLAGS=
+  AX_CHECK_COMPILE_FLAG([-mcx16], [OMPI_CXXFLAGS=-mcx16])
+  AC_SUBST([OMPI_CXXFLAGS])
   AC_SUBST([OMPI_CPPFLAGS])
   AC_SUBST([OMPI_LIBS])
   AC_SUBST([OMPI_COMPONENT_DIR])

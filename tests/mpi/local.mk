@@ -21,6 +21,12 @@ tests_mpi_ledger_SOURCES = tests/mpi/ledger.cpp tests/mpi/harness.hpp
 tests_mpi_ledger_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_ledger_LDADD = $(mpi_test_ldadd)
 
+check_PROGRAMS += collectives
+collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \
+	tests/mpi/collectives_intra.cpp tests/mpi/collectives_topology.cpp tests/mpi/differential.hpp
+collectives_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+collectives_LDADD = libgpu.la $(OMPI_LIBS)
+
 p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi/p2p_types_test.sh \
 	tests/mpi/rma_host_test.sh tests/mpi/ledger_test.sh tests/mpi/bad_input_test.sh \
 	tests/mpi/two_nodes_test.sh
