@@ -70,3 +70,4 @@ EXTRA_libcuda_la_DEPENDENCIES = softcuda/driver/exports.map
 EXTRA_DIST += softcuda/driver/exports.map
 
 include tests/unit/softcuda/local.mk
+include softcuda/runtime/local.mk

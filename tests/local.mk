@@ -10,3 +10,5 @@ include tests/unit/local.mk
 include tests/model/local.mk
 include tests/load/local.mk
 include tests/mpi/local.mk
+include tests/conformance/local.mk
+EXTRA_DIST += tests/gpu/run.sh

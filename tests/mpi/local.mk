@@ -44,3 +44,14 @@ clean-local: clean-stage
 clean-stage:
 	rm -rf stage
 .PHONY: clean-stage
+
+# --- the problem itself: a stock Open MPI given device memory
+check_PROGRAMS += tests/mpi/problem
+tests_mpi_problem_SOURCES = tests/mpi/problem.c
+tests_mpi_problem_CPPFLAGS = $(examples_cppflags)
+tests_mpi_problem_CFLAGS = $(examples_cflags)
+tests_mpi_problem_LDFLAGS = $(examples_ldflags)
+tests_mpi_problem_LDADD = -lcuda $(OMPI_LIBS)
+tests_mpi_problem_DEPENDENCIES = $(examples_dependencies)
+TESTS += tests/mpi/stock_crashes.sh
+EXTRA_DIST += tests/mpi/stock_crashes.sh
