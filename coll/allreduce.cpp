@@ -14,8 +14,7 @@ namespace {
 
 /// One engine must reach both buffers: both the CPU, or one context's kernels.
 bool same_place(const memory::Pointer& one, const memory::Pointer& two) noexcept {
-    return one.on_device() == two.on_device() &&
-           (!one.on_device() || one.context == two.context);
+    return one.on_device() == two.on_device() && (!one.on_device() || one.context == two.context);
 }
 
 }  // namespace
@@ -35,10 +34,9 @@ const plan::Schedule& AllreduceContext::schedule(const select::Choice& choice, i
     Kept& oldest = *std::min_element(kept_.begin(), kept_.end(),
                                      [](const Kept& a, const Kept& b) { return a.used < b.used; });
     oldest.used = 0;
-    oldest.schedule =
-        choice.algorithm == select::Algorithm::kRing
-            ? plan::build_allreduce_ring(size, rank, count, in_place, choice.slice)
-            : plan::build_allreduce_recursive_doubling(size, rank, count, in_place);
+    oldest.schedule = choice.algorithm == select::Algorithm::kRing
+                          ? plan::build_allreduce_ring(size, rank, count, in_place, choice.slice)
+                          : plan::build_allreduce_recursive_doubling(size, rank, count, in_place);
     oldest.algorithm = choice.algorithm;
     oldest.slice = choice.slice;
     oldest.used = clock_;
@@ -50,7 +48,8 @@ Status allreduce(AllreduceContext& context, const void* send, void* receive, std
     const select::Choice choice =
         select::choose({transport.size(), count, type, op}, config::params());
     const std::size_t bytes = count * kernel::size_of(type);
-    Counters::Line& line = context.counters_.by_algorithm[static_cast<std::size_t>(choice.algorithm)];
+    Counters::Line& line =
+        context.counters_.by_algorithm[static_cast<std::size_t>(choice.algorithm)];
     ++line.calls;
     line.bytes += bytes;
     if (choice.algorithm == select::Algorithm::kStaged) {
@@ -75,8 +74,8 @@ Status allreduce(AllreduceContext& context, const void* send, void* receive, std
     }
     ++(to.on_device() ? context.counters_.on_device : context.counters_.on_host);
     try {
-        const plan::Schedule& schedule = context.schedule(choice, transport.size(), transport.rank(),
-                                                          count, send == nullptr);
+        const plan::Schedule& schedule =
+            context.schedule(choice, transport.size(), transport.rank(), count, send == nullptr);
         const Status status =
             context.executor_.run(schedule, {send, receive, type, op}, *engine, transport);
         return copied != Status::kOk ? copied : status;

@@ -20,13 +20,14 @@ struct Counters {
         std::uint64_t calls = 0;
         std::uint64_t bytes = 0;  ///< of the vectors
     };
-    std::array<Line, select::kAlgorithms> by_algorithm{};  ///< kStaged: calls handed back to the caller
+    std::array<Line, select::kAlgorithms>
+        by_algorithm{};           ///< kStaged: calls handed back to the caller
     std::uint64_t on_host = 0;    ///< calls that reduced on the CPU
     std::uint64_t on_device = 0;  ///< calls that reduced on a GPU
 };
 
-/// What a communicator keeps between calls: schedules, scratch, streams, kernels, counters. One call at a
-/// time; MPI orders the collectives of a communicator anyway.
+/// What a communicator keeps between calls: schedules, scratch, streams, kernels, counters. One
+/// call at a time; MPI orders the collectives of a communicator anyway.
 class AllreduceContext {
  public:
     const Counters& counters() const noexcept { return counters_; }
@@ -54,11 +55,11 @@ class AllreduceContext {
     exec::DeviceEngine device_;
 };
 
-/// Reduces `count` elements of all ranks of `transport` and leaves the result in `receive` on each. `send` null
-/// means in place. Each buffer may be host, pinned, managed or device memory, whatever the other ranks pass. All ranks
-/// must pass the same count, type and operation and run under the same parameters. kUnsupported, before anything is
-/// sent and on all ranks alike, when the call is to be staged (see select::choose); other failures leave the
-/// result undefined.
+/// Reduces `count` elements of all ranks of `transport` and leaves the result in `receive` on each.
+/// `send` null means in place. Each buffer may be host, pinned, managed or device memory, whatever
+/// the other ranks pass. All ranks must pass the same count, type and operation and run under the
+/// same parameters. kUnsupported, before anything is sent and on all ranks alike, when the call is
+/// to be staged (see select::choose); other failures leave the result undefined.
 Status allreduce(AllreduceContext& context, const void* send, void* receive, std::size_t count,
                  kernel::Type type, kernel::Op op, exec::Transport& transport) noexcept;
 

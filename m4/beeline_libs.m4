@@ -14,6 +14,8 @@ AC_DEFUN([BEELINE_VERBS], [
 AC_DEFUN([BEELINE_TEST_LIBS], [
   PKG_CHECK_MODULES([GTEST], [gtest_main gmock], [have_gtest=yes], [have_gtest=no])
   AC_CHECK_HEADER([rapidcheck.h], [have_rapidcheck=yes], [have_rapidcheck=no])
+  PKG_CHECK_MODULES([BENCHMARK], [benchmark], [have_benchmark=yes], [have_benchmark=no])
+  AM_CONDITIONAL([HAVE_BENCHMARK], [test "x$have_benchmark" = xyes])
   AM_CONDITIONAL([HAVE_GTEST], [test "x$have_gtest" = xyes && test "x$have_rapidcheck" = xyes])
 ])
 AC_DEFUN([BEELINE_TOOL_LIBS], [

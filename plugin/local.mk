@@ -30,12 +30,15 @@ mca_pml_beeline_la_LDFLAGS = $(plugin_ldflags)
 mca_pml_beeline_la_LIBADD = $(plugin_libadd)
 mca_pml_beeline_la_DEPENDENCIES = $(plugin_depends)
 mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
+	plugin/coll/allreduce.cpp plugin/coll/allreduce.hpp \
 	plugin/coll/component.cpp plugin/coll/entries.def plugin/coll/module.cpp plugin/coll/module.hpp \
 	plugin/coll/report.cpp plugin/coll/report.hpp plugin/coll/request.cpp plugin/coll/request.hpp \
 	plugin/coll/resolve.cpp plugin/coll/resolve.hpp plugin/coll/shapes.hpp \
-	plugin/coll/staged_call.hpp plugin/coll/wrap.hpp \
+	plugin/coll/staged_call.hpp plugin/coll/transport.cpp plugin/coll/transport.hpp \
+	plugin/coll/wrap.hpp plugin/machine.cpp plugin/machine.hpp \
 	plugin/preload/calls.hpp plugin/preload/handlers.cpp plugin/preload/handlers.hpp
 mca_coll_beeline_la_CPPFLAGS = $(plugin_cppflags)
+mca_coll_beeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(OMPI_CXXFLAGS)
 mca_coll_beeline_la_LDFLAGS = $(plugin_ldflags)
 mca_coll_beeline_la_LIBADD = $(plugin_libadd)
 mca_coll_beeline_la_DEPENDENCIES = $(plugin_depends)

@@ -77,3 +77,4 @@ softcuda-run: softcuda/softcuda-run.in Makefile
 	chmod +x $@.tmp && mv $@.tmp $@
 
 include tests/unit/softcuda/local.mk
+include softcuda/runtime/local.mk

@@ -3,7 +3,6 @@
 #include "coll/exec/device_engine.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 #include <utility>
 
@@ -17,8 +16,8 @@ namespace beeline::coll::exec {
 namespace {
 
 constexpr unsigned kThreads = 512;
-/// Each thread of a full grid moves several 16-byte packs; more blocks than two for each multiprocessor of the
-/// largest GPUs gain nothing.
+/// Each thread of a full grid moves several 16-byte packs; more blocks than two for each
+/// multiprocessor of the largest GPUs gain nothing.
 constexpr std::size_t kBytesPerBlock = std::size_t{kThreads} * 16 * 4;
 constexpr std::size_t kMostBlocks = 264;
 
@@ -49,7 +48,8 @@ void DeviceEngine::bind(const memory::Pointer& place) noexcept {
     scratch_on_host_ = false;
 }
 
-/// What is kept for the bound context, made at first use; null when it cannot be made. The context must be current.
+/// What is kept for the bound context, made at first use; null when it cannot be made. The context
+/// must be current.
 DeviceEngine::Home* DeviceEngine::home() noexcept {
     for (const auto& home : homes_) {
         if (home->context == place_.context) {
@@ -80,7 +80,8 @@ bool DeviceEngine::open(Home& home) noexcept {
     }
     if (!module->function(kernel::source_kernel_name())) {
         log_once(LogLevel::kWarning, "coll.kernels",
-                 "the reduction kernels found are not this version's (%s is missing; with the software device, check "
+                 "the reduction kernels found are not this version's (%s is missing; with the "
+                 "software device, check "
                  "SOFTCUDA_KERNELS): reductions run on the host",
                  kernel::source_kernel_name());
         return true;
@@ -118,7 +119,7 @@ void DeviceEngine::free_scratch(Home& home) noexcept {
 
 bool DeviceEngine::grow_scratch(Home& home, std::size_t bytes) noexcept {
     free_scratch(home);
-    const std::size_t capacity = std::bit_ceil(bytes);
+    const std::size_t capacity = scratch_capacity(bytes);
     const CUresult result = home.driver->cuMemAlloc(&home.scratch, capacity);
     if (result != CUDA_SUCCESS) {
         home.scratch = 0;
@@ -139,18 +140,18 @@ Result<void*> DeviceEngine::scratch(std::size_t bytes) noexcept {
         renew(*kept);
         kept = home();
     }
-    scratch_on_host_ =
-        kept == nullptr || (kept->capacity < bytes && !grow_scratch(*kept, bytes));
+    scratch_on_host_ = kept == nullptr || (kept->capacity < bytes && !grow_scratch(*kept, bytes));
     if (scratch_on_host_) {
         return host_.scratch(bytes);
     }
     return reinterpret_cast<void*>(kept->scratch);
 }
 
-/// Runs call_driver(home) under the bound context; once more with new handles when the old ones are of a dead
-/// context.
+/// Runs call_driver(home) under the bound context; once more with new handles when the old ones are
+/// of a dead context.
 template <class Enqueue>
-Status DeviceEngine::enqueue(const char* call, const void* pointer, Enqueue&& call_driver) noexcept {
+Status DeviceEngine::enqueue(const char* call, const void* pointer,
+                             Enqueue&& call_driver) noexcept {
     const cuda::ContextScope scope(*place_.driver, place_.context);
     CUresult result = scope.result();
     for (int attempt = 0; attempt < 2 && result == CUDA_SUCCESS; ++attempt) {
@@ -167,7 +168,8 @@ Status DeviceEngine::enqueue(const char* call, const void* pointer, Enqueue&& ca
             result = CUDA_SUCCESS;
         }
     }
-    cuda::report_failure(*place_.driver, call, result, pointer, "the collective ends with an error");
+    cuda::report_failure(*place_.driver, call, result, pointer,
+                         "the collective ends with an error");
     return Status::kDriver;
 }
 
@@ -214,9 +216,8 @@ Status DeviceEngine::reduce(kernel::Type type, kernel::Op op, const void* left, 
 }
 
 Status DeviceEngine::flush() noexcept {
-    return enqueue("cuStreamSynchronize", nullptr, [](Home& home) {
-        return home.driver->cuStreamSynchronize(home.stream.get());
-    });
+    return enqueue("cuStreamSynchronize", nullptr,
+                   [](Home& home) { return home.driver->cuStreamSynchronize(home.stream.get()); });
 }
 
 Status DeviceEngine::reduce_on_host(kernel::Type type, kernel::Op op, const void* left,

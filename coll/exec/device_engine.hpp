@@ -14,9 +14,10 @@
 
 namespace beeline::coll::exec {
 
-/// One kernel launch a reduction, on a non-blocking stream of its own; flush() waits for that stream. Where a kernel
-/// cannot be had (the driver refuses the image, no device memory for scratch), the reduction runs on the CPU
-/// through copies: slower, and as correct. Keeps stream, kernels and scratch of each context it met.
+/// One kernel launch a reduction, on a non-blocking stream of its own; flush() waits for that
+/// stream. Where a kernel cannot be had (the driver refuses the image, no device memory for
+/// scratch), the reduction runs on the CPU through copies: slower, and as correct. Keeps stream,
+/// kernels and scratch of each context it met.
 class DeviceEngine final : public ReduceEngine {
  public:
     DeviceEngine() = default;

@@ -2,6 +2,7 @@
 // What an executor needs of the place where copies and reductions run: the CPU or a GPU.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 
 #include "base/result.hpp"
@@ -9,14 +10,21 @@
 
 namespace beeline::coll::exec {
 
-/// Runs copies and reductions in the order given, perhaps later: their effect is certain after flush() only.
-/// Addresses belong to the kind of memory the engine is for, or to its scratch.
+/// How much scratch to allocate for a need of `bytes`: so that small needs that grow allocate
+/// seldom, and large ones waste little.
+constexpr std::size_t scratch_capacity(std::size_t bytes) noexcept {
+    constexpr std::size_t kLarge = std::size_t{2} << 20;
+    return bytes < kLarge ? std::bit_ceil(bytes) : (bytes + kLarge - 1) / kLarge * kLarge;
+}
+
+/// Runs copies and reductions in the order given, perhaps later: their effect is certain after
+/// flush() only. Addresses belong to the kind of memory the engine is for, or to its scratch.
 class ReduceEngine {
  public:
     virtual ~ReduceEngine() = default;
 
-    /// At least `bytes` of memory, 16-byte aligned, the engine's own, valid until the next call. Kept and
-    /// reused, so that a repeated call allocates nothing.
+    /// At least `bytes` of memory, 16-byte aligned, the engine's own, valid until the next call.
+    /// Kept and reused, so that a repeated call allocates nothing.
     virtual Result<void*> scratch(std::size_t bytes) noexcept = 0;
     virtual Status copy(void* target, const void* source, std::size_t bytes) noexcept = 0;
     /// out = left (op) right, elementwise; see kernel::reduce_host.

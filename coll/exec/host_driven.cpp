@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The host-driven executor. It waits as late as the dependencies allow: for messages before whatever reads or
-// overwrites their memory, for the engine only before a message that needs its result.
+// The host-driven executor. It waits as late as the dependencies allow: for messages before
+// whatever reads or overwrites their memory, for the engine only before a message that needs its
+// result.
 #include "coll/exec/host_driven.hpp"
 
 #include <new>
@@ -21,7 +22,7 @@ struct HostDriven::Run {
     Transport& transport;
     std::byte* scratch = nullptr;
     std::size_t element = 0;
-    bool computed = false;  ///< the engine was given work since the last flush
+    bool computed = false;      ///< the engine was given work since the last flush
     std::int32_t flushed = -1;  ///< copies and reductions up to this op are done
     std::int32_t last_compute = -1;
     Status status = Status::kOk;
@@ -80,7 +81,8 @@ Status HostDriven::run(const plan::Schedule& schedule, const Data& data, ReduceE
     return run.status;
 }
 
-/// Waits for what `op` depends on. Copies and reductions follow one another in the engine's order by themselves.
+/// Waits for what `op` depends on. Copies and reductions follow one another in the engine's order
+/// by themselves.
 void HostDriven::prepare(const plan::Op& op, Run& run) noexcept {
     due_.clear();
     bool needs_flush = false;

@@ -22,9 +22,9 @@ struct Data {
 /// Keeps its tables between runs, so that a repeated run allocates nothing. One run at a time.
 class HostDriven {
  public:
-    /// Runs `schedule` to its end. After a failure the messages still go out and come in, so that no peer
-    /// waits for ever, but the result is undefined; the first failure is returned. When memory for the
-    /// scratch or the tables is refused nothing is sent.
+    /// Runs `schedule` to its end. After a failure the messages still go out and come in, so that
+    /// no peer waits for ever, but the result is undefined; the first failure is returned. When
+    /// memory for the scratch or the tables is refused nothing is sent.
     Status run(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
                Transport& transport) noexcept;
 

@@ -2,7 +2,6 @@
 // The CPU engine.
 #include "coll/exec/host_engine.hpp"
 
-#include <bit>
 #include <cstring>
 #include <new>
 
@@ -12,7 +11,7 @@ namespace beeline::coll::exec {
 
 Result<void*> HostEngine::scratch(std::size_t bytes) noexcept {
     if (bytes > capacity_) {
-        const std::size_t capacity = std::bit_ceil(bytes);
+        const std::size_t capacity = scratch_capacity(bytes);
         scratch_.reset(new (std::nothrow) std::byte[capacity]);
         capacity_ = scratch_ != nullptr ? capacity : 0;
         if (scratch_ == nullptr) {

@@ -20,8 +20,12 @@ namespace beeline::coll::kernel {
 #define BEELINE_TEXT(name) #name
 #define BEELINE_TEXT_OF(macro) BEELINE_TEXT(macro)
 
-const char* reduce_image() noexcept { return beeline_reduce_ptx; }
+const char* reduce_image() noexcept {
+    return beeline_reduce_ptx;
+}
 
-const char* source_kernel_name() noexcept { return BEELINE_TEXT_OF(BEELINE_SOURCE_KERNEL); }
+const char* source_kernel_name() noexcept {
+    return BEELINE_TEXT_OF(BEELINE_SOURCE_KERNEL);
+}
 
 }  // namespace beeline::coll::kernel

@@ -7,8 +7,8 @@ namespace beeline::coll::kernel {
 /// PTX text, ended by a zero byte.
 const char* reduce_image() noexcept;
 
-/// A kernel that is in images made from these sources only: its absence means that the image, or the software
-/// device's twins, come from another version.
+/// A kernel that is in images made from these sources only: its absence means that the image, or
+/// the software device's twins, come from another version.
 const char* source_kernel_name() noexcept;
 
 }  // namespace beeline::coll::kernel

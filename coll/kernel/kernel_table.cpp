@@ -64,9 +64,13 @@ constexpr Table kTable = make_table();
 
 }  // namespace
 
-const char* to_string(Type type) noexcept { return kTypeNames[static_cast<std::size_t>(type)]; }
+const char* to_string(Type type) noexcept {
+    return kTypeNames[static_cast<std::size_t>(type)];
+}
 
-const char* to_string(Op op) noexcept { return kOpNames[static_cast<std::size_t>(op)]; }
+const char* to_string(Op op) noexcept {
+    return kOpNames[static_cast<std::size_t>(op)];
+}
 
 int kernel_index(Type type, Op op) noexcept {
     return kTable[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)];

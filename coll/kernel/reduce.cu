@@ -10,13 +10,13 @@
 #define BEELINE_INDEPENDENT
 #include "reduce.inc"
 
-#define BEELINE_KERNEL(op, type, Functor, T)                                                     \
-    extern "C" __global__ void reduce_##op##_##type(const void* left, const void* right,         \
-                                                    void* out, std::size_t n) {                  \
+#define BEELINE_KERNEL(op, type, Functor, T)                                                       \
+    extern "C" __global__ void reduce_##op##_##type(const void* left, const void* right,           \
+                                                    void* out, std::size_t n) {                    \
         const std::size_t first = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; \
-        const std::size_t stride = gridDim.x * static_cast<std::size_t>(blockDim.x);             \
-        beeline::coll::kernel::reduce_share<T, beeline::coll::kernel::Functor>(left, right, out, n, \
-                                                                               first, stride);   \
+        const std::size_t stride = gridDim.x * static_cast<std::size_t>(blockDim.x);               \
+        beeline::coll::kernel::reduce_share<T, beeline::coll::kernel::Functor>(left, right, out,   \
+                                                                               n, first, stride);  \
     }
 BEELINE_REDUCE_KERNELS(BEELINE_KERNEL)
 

@@ -8,8 +8,9 @@
 
 namespace beeline::coll::kernel {
 
-/// out[i] = left[i] (op) right[i] for `count` elements at any host addresses; `left` is the lower rank's. `out` may
-/// be `left` or `right` itself but must not overlap them partly. The pair must be supported().
+/// out[i] = left[i] (op) right[i] for `count` elements at any host addresses; `left` is the lower
+/// rank's. `out` may be `left` or `right` itself but must not overlap them partly. The pair must be
+/// supported().
 void reduce_host(Type type, Op op, const void* left, const void* right, void* out,
                  std::size_t count) noexcept;
 

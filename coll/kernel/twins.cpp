@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reduction kernels for the software CUDA device: built into libbeeline_kernels.so, which SOFTCUDA_KERNELS names.
+// The reduction kernels for the software CUDA device: built into libbeeline_kernels.so, which
+// SOFTCUDA_KERNELS names.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,15 +12,15 @@
 #define BEELINE_INDEPENDENT
 #include "coll/kernel/reduce.inc"
 
-#define BEELINE_KERNEL(op, type, Functor, T)                                                      \
-    static void reduce_##op##_##type(const void* left, const void* right, void* out,              \
-                                     std::size_t n) {                                             \
-        const std::size_t first = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;             \
-        const std::size_t stride = gridDim.x * std::size_t{blockDim.x};                           \
-        beeline::coll::kernel::reduce_share<T, beeline::coll::kernel::Functor>(                   \
-            softcuda::translate(left), softcuda::translate(right), softcuda::translate(out), n,   \
-            first, stride);                                                                       \
-    }                                                                                             \
+#define BEELINE_KERNEL(op, type, Functor, T)                                                    \
+    static void reduce_##op##_##type(const void* left, const void* right, void* out,            \
+                                     std::size_t n) {                                           \
+        const std::size_t first = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;           \
+        const std::size_t stride = gridDim.x * std::size_t{blockDim.x};                         \
+        beeline::coll::kernel::reduce_share<T, beeline::coll::kernel::Functor>(                 \
+            softcuda::translate(left), softcuda::translate(right), softcuda::translate(out), n, \
+            first, stride);                                                                     \
+    }                                                                                           \
     SOFTCUDA_TWIN(reduce_##op##_##type)
 BEELINE_REDUCE_KERNELS(BEELINE_KERNEL)
 

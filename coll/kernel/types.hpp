@@ -29,8 +29,9 @@ inline constexpr std::size_t kOps = 10;
 inline constexpr std::array<Type, kTypes> kAllTypes = {
     Type::kI8,  Type::kU8,  Type::kI16, Type::kU16, Type::kI32,
     Type::kU32, Type::kI64, Type::kU64, Type::kF32, Type::kF64};
-inline constexpr std::array<Op, kOps> kAllOps = {Op::kSum, Op::kProd, Op::kMin,  Op::kMax, Op::kBand,
-                                                 Op::kBor, Op::kBxor, Op::kLand, Op::kLor, Op::kLxor};
+inline constexpr std::array<Op, kOps> kAllOps = {Op::kSum,  Op::kProd, Op::kMin,  Op::kMax,
+                                                 Op::kBand, Op::kBor,  Op::kBxor, Op::kLand,
+                                                 Op::kLor,  Op::kLxor};
 
 /// Bytes of one element.
 constexpr std::size_t size_of(Type type) noexcept {
@@ -53,7 +54,9 @@ constexpr std::size_t size_of(Type type) noexcept {
     return 0;
 }
 
-constexpr bool is_floating(Type type) noexcept { return type == Type::kF32 || type == Type::kF64; }
+constexpr bool is_floating(Type type) noexcept {
+    return type == Type::kF32 || type == Type::kF64;
+}
 
 /// Bitwise and logical operations are for integers, as MPI says.
 constexpr bool supported(Type type, Op op) noexcept {
@@ -78,9 +81,10 @@ constexpr bool supported(Type type, Op op) noexcept {
 const char* to_string(Type type) noexcept;
 const char* to_string(Op op) noexcept;
 
-/// The kernel that reduces this type with this operation, for example "reduce_sum_f32"; null when not
-/// supported. Where the sign makes no difference, a signed type shares the unsigned one's kernel.
-/// Parameters of every kernel: (const void* left, const void* right, void* out, size_t elements).
+/// The kernel that reduces this type with this operation, for example "reduce_sum_f32"; null when
+/// not supported. Where the sign makes no difference, a signed type shares the unsigned one's
+/// kernel. Parameters of every kernel: (const void* left, const void* right, void* out, size_t
+/// elements).
 const char* kernel_name(Type type, Op op) noexcept;
 
 /// Kernels are numbered 0 .. kKernels-1; -1 when the pair is not supported.

@@ -12,8 +12,8 @@ struct Piece {
     std::size_t count = 0;
 };
 
-/// Piece `index` of `parts` of a vector of `total` elements. Sizes differ by at most one, larger ones first;
-/// with fewer elements than parts the last pieces are empty. `parts` must be positive.
+/// Piece `index` of `parts` of a vector of `total` elements. Sizes differ by at most one, larger
+/// ones first; with fewer elements than parts the last pieces are empty. `parts` must be positive.
 constexpr Piece piece(std::size_t total, std::size_t parts, std::size_t index) noexcept {
     const std::size_t base = total / parts;
     const std::size_t larger = total % parts;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rank arithmetic of recursive doubling, with neighbours folded when the size is not a power of two.
+// Rank arithmetic of recursive doubling, with neighbours folded when the size is not a power of
+// two.
 //
-// With size = power + extra, the first 2*extra ranks form pairs (2i, 2i+1). The even one hands its data to the
-// odd one, which acts for both; so the acting ranks, taken in order, hold consecutive ranges of ranks and every
-// later combination of aligned blocks keeps the rank order.
+// With size = power + extra, the first 2*extra ranks form pairs (2i, 2i+1). The even one hands its
+// data to the odd one, which acts for both; so the acting ranks, taken in order, hold consecutive
+// ranges of ranks and every later combination of aligned blocks keeps the rank order.
 #pragma once
 
 namespace beeline::coll::pattern {
@@ -33,7 +34,9 @@ constexpr bool folds_neighbour(int size, int rank) noexcept {
 }
 
 /// The other rank of a folded pair.
-constexpr int fold_partner(int rank) noexcept { return rank ^ 1; }
+constexpr int fold_partner(int rank) noexcept {
+    return rank ^ 1;
+}
 
 /// The place of an acting rank among the acting ranks: 0 .. power-1.
 constexpr int acting_index(int size, int rank) noexcept {

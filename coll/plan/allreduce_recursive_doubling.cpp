@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recursive doubling allreduce. Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective
-// communication operations in MPICH", Int. J. High Perform. Comput. Appl. 19 (2005); here with neighbouring
-// ranks folded, so that operands keep the rank order for every size.
+// Recursive doubling allreduce. Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of
+// collective communication operations in MPICH", Int. J. High Perform. Comput. Appl. 19 (2005);
+// here with neighbouring ranks folded, so that operands keep the rank order for every size.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace beeline::coll::plan {
 namespace {
 
 class DoublingBuilder {
-   public:
+ public:
     DoublingBuilder(int size, int rank, std::size_t count, bool in_place) {
         schedule_.algorithm = "recursive_doubling";
         schedule_.size = size;
@@ -43,8 +43,9 @@ class DoublingBuilder {
         return std::move(schedule_);
     }
 
-   private:
-    /// The exchanges of an acting rank: number 0 is the fold when there is one, then the doubling steps.
+ private:
+    /// The exchanges of an acting rank: number 0 is the fold when there is one, then the doubling
+    /// steps.
     int exchange_peer(int number) const noexcept {
         const bool folds = pattern::folds_neighbour(schedule_.size, schedule_.rank);
         if (folds && number == 0) {
@@ -57,7 +58,8 @@ class DoublingBuilder {
         const bool folds = pattern::folds_neighbour(schedule_.size, schedule_.rank);
         const int exchanges = pattern::doubling_steps(schedule_.size) + (folds ? 1 : 0);
         const int in_scratch = exchanges - (schedule_.in_place ? 0 : 1);
-        schedule_.scratch = static_cast<std::size_t>(std::clamp(in_scratch, 0, 2)) * schedule_.count;
+        schedule_.scratch =
+            static_cast<std::size_t>(std::clamp(in_scratch, 0, 2)) * schedule_.count;
         for (int number = 0; number < exchanges; ++number) {
             if (number == 0) {
                 receive(0);
@@ -89,7 +91,9 @@ class DoublingBuilder {
         op.peer = exchange_peer(number);
         op.target = landing(number);
         op.count = schedule_.count;
-        op.after[0] = number >= 2 ? reduced_[number % 2] : kNone;  // it read this slot
+        if (number >= 2 && landing(number - 2) == op.target) {
+            op.after[0] = reduced_[number % 2];  // it read this slot
+        }
         received_[number % 2] = append(schedule_, op);
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ring allreduce. Source: P. Patarasu, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-// workstations", J. Parallel Distrib. Comput. 69 (2009), which shows its 2(p-1)/p n bytes a rank are optimal.
+// Ring allreduce. Source: P. Patarasu, X. Yuan, "Bandwidth optimal all-reduce algorithms for
+// clusters of workstations", J. Parallel Distrib. Comput. 69 (2009), which shows its 2(p-1)/p n
+// bytes a rank are optimal.
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace {
 using pattern::Piece;
 
 class RingBuilder {
-   public:
+ public:
     RingBuilder(int size, int rank, std::size_t count, bool in_place, std::size_t slice)
         : steps_(size - 1), largest_chunk_(pattern::largest_piece(count, as_size(size))) {
         schedule_.algorithm = "ring";
@@ -56,12 +57,13 @@ class RingBuilder {
         return std::move(schedule_);
     }
 
-   private:
+ private:
     static std::size_t as_size(int value) noexcept { return static_cast<std::size_t>(value); }
 
     /// Where a slice of a chunk lies in the vector; the same on every rank.
     Piece place(int chunk, std::size_t slice) const noexcept {
-        const Piece whole = pattern::piece(schedule_.count, as_size(schedule_.size), as_size(chunk));
+        const Piece whole =
+            pattern::piece(schedule_.count, as_size(schedule_.size), as_size(chunk));
         const Piece part = pattern::piece(whole.count, slices_, slice);
         return {whole.offset + part.offset, part.count};
     }
@@ -134,7 +136,9 @@ class RingBuilder {
         op.peer = pattern::ring_previous(schedule_.size, schedule_.rank);
         op.target = {Buffer::kOutput, piece.offset};
         op.count = piece.count;
-        op.after[0] = sent_[as_size(step) * slices_ + slice];  // it read what this overwrites
+        if (step > 0 || schedule_.in_place) {
+            op.after[0] = sent_[as_size(step) * slices_ + slice];  // it read what this overwrites
+        }
         received_[slot(step + steps_, slice)] = append(schedule_, op);
     }
 

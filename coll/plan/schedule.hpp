@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A collective as a value: what one rank does, on which parts of which buffers, and what must wait for what.
+// A collective as a value: what one rank does, on which parts of which buffers, and what must wait
+// for what.
 #pragma once
 
 #include <array>
@@ -10,8 +11,8 @@
 
 namespace beeline::coll::plan {
 
-/// Buffers a schedule works on, all of the same element type. When a schedule is in place there is no input:
-/// the output holds this rank's contribution at the start.
+/// Buffers a schedule works on, all of the same element type. When a schedule is in place there is
+/// no input: the output holds this rank's contribution at the start.
 enum class Buffer : std::uint8_t { kInput, kOutput, kScratch };
 
 enum class OpKind : std::uint8_t { kSend, kReceive, kCopy, kReduce };
@@ -55,8 +56,8 @@ constexpr std::int32_t kNone = -1;
 /// One step of a rank. Fields that a kind does not name are unused.
 ///   send     source -> peer                       receive  peer -> target
 ///   copy     target = source                      reduce   target = source (op) second
-/// In a reduce, `source` holds the contributions of the lower ranks. The target may be exactly one of the
-/// operands, but must not overlap one partly.
+/// In a reduce, `source` holds the contributions of the lower ranks. The target may be exactly one
+/// of the operands, but must not overlap one partly.
 struct Op {
     OpKind kind = OpKind::kCopy;
     int peer = kNone;
@@ -65,22 +66,24 @@ struct Op {
     Place second;
     Place target;
     std::size_t count = 0;
-    /// Earlier ops (indices) that must be complete before this one starts; unused entries are kNone.
+    /// Earlier ops (indices) that must be complete before this one starts; unused entries are
+    /// kNone.
     std::array<std::int32_t, 3> after = {kNone, kNone, kNone};
 };
 
 /// One rank's part of a collective.
 ///
-/// Meaning: ops are started in list order, each when the ops it names in `after` are complete; nothing else
-/// orders them. A send is complete when its source may be changed, a receive when its target is filled.
-/// Messages between two ranks on one channel match in list order.
+/// Meaning: ops are started in list order, each when the ops it names in `after` are complete;
+/// nothing else orders them. A send is complete when its source may be changed, a receive when its
+/// target is filled. Messages between two ranks on one channel match in list order.
 struct Schedule {
     const char* algorithm = "";
     int size = 1;
     int rank = 0;
     std::size_t count = 0;  ///< elements of the vector
     bool in_place = false;
-    bool ordered = false;     ///< keeps the rank order of operands: right for non-commutative operations
+    bool ordered =
+        false;  ///< keeps the rank order of operands: right for non-commutative operations
     std::size_t scratch = 0;  ///< elements
     std::vector<Op> ops;
 };

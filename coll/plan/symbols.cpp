@@ -39,7 +39,9 @@ std::optional<ContributionId> Contributions::combine(ContributionId left, Contri
     return id;
 }
 
-bool Contributions::complete(ContributionId id) const { return sets_[id].members == size_; }
+bool Contributions::complete(ContributionId id) const {
+    return sets_[id].members == size_;
+}
 
 std::vector<Segment> Contents::read(std::size_t begin, std::size_t end) const {
     std::vector<Segment> result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symbolic contents of a buffer: which elements of the vector lie where, and whose contributions they hold.
+// Symbolic contents of a buffer: which elements of the vector lie where, and whose contributions
+// they hold.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ using ContributionId = std::uint32_t;
 
 /// The sets of contributions that occur, each stored once.
 class Contributions {
-   public:
+ public:
     explicit Contributions(int size);
 
     /// What `rank` alone contributes.
@@ -30,7 +31,7 @@ class Contributions {
     /// Combined in rank order, without a gap.
     bool ordered(ContributionId id) const { return sets_[id].ordered; }
 
-   private:
+ private:
     struct Set {
         std::vector<std::uint64_t> ranks;
         int members = 1;
@@ -53,13 +54,13 @@ struct Segment {
 
 /// The contents of one buffer as disjoint ascending segments; what no segment covers is undefined.
 class Contents {
-   public:
+ public:
     /// The segments in [begin, end), cut to it.
     std::vector<Segment> read(std::size_t begin, std::size_t end) const;
     /// Replaces [begin, end) by `segments`, which must lie in it.
     void write(std::size_t begin, std::size_t end, const std::vector<Segment>& segments);
 
-   private:
+ private:
     std::vector<Segment> segments_;
 };
 

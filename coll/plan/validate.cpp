@@ -24,7 +24,7 @@ bool covers(const std::vector<Segment>& segments, std::size_t begin, std::size_t
 }
 
 class World {
-   public:
+ public:
     explicit World(std::span<const Schedule> schedules)
         : schedules_(schedules), contributions_(static_cast<int>(schedules.size())) {
         for (const Schedule& schedule : schedules_) {
@@ -56,7 +56,7 @@ class World {
         return {problem_};
     }
 
-   private:
+ private:
     struct Rank {
         std::size_t next = 0;  ///< ops below it have been started
         std::vector<bool> complete;

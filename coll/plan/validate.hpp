@@ -16,8 +16,10 @@ struct Verdict {
 };
 
 /// Checks `world`, the schedules of ranks 0 .. p-1 (each may or may not be in place):
-///  - every op stays inside its buffers and depends on earlier ops only; the input is never written;
-///  - the k-th send from i to j on a channel meets the k-th receive at j from i, of the same length;
+///  - every op stays inside its buffers and depends on earlier ops only; the input is never
+///  written;
+///  - the k-th send from i to j on a channel meets the k-th receive at j from i, of the same
+///  length;
 ///  - it ends even when a send is complete only after its receive has started (no deadlock);
 ///  - two ops of a rank that touch the same memory, one writing, are ordered by dependencies;
 ///  - nothing undefined is read; operands of a reduction are the same elements of the vector;

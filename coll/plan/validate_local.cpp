@@ -96,7 +96,7 @@ std::string check_op(const Schedule& schedule, const Op& op, std::size_t index) 
 
 /// ordered[i] has bit j when op i starts after op j is complete.
 class Order {
-   public:
+ public:
     explicit Order(std::size_t ops) : words_((ops + 63) / 64), bits_(ops * words_) {}
     void put_after(std::size_t later, std::size_t earlier) {
         for (std::size_t word = 0; word < words_; ++word) {
@@ -108,7 +108,7 @@ class Order {
         return (bits_[later * words_ + earlier / 64] >> (earlier % 64) & 1) != 0;
     }
 
-   private:
+ private:
     std::size_t words_;
     std::vector<std::uint64_t> bits_;
 };

@@ -5,8 +5,8 @@
 namespace beeline::coll::select {
 namespace {
 
-/// Long enough that a message and a kernel launch cost little against moving it, short enough that a chunk of a
-/// long vector has several to overlap.
+/// Long enough that a message and a kernel launch cost little against moving it, short enough that
+/// a chunk of a long vector has several to overlap.
 constexpr std::size_t kSliceBytes = std::size_t{4} << 20;
 
 // The words of coll_allreduce_algorithm in params.def, in their order.
@@ -38,19 +38,17 @@ Choice choose(const AllreduceFacts& facts, const config::Params& params) noexcep
         case Wanted::kRing:
             return ring(facts, "coll_beeline_allreduce_algorithm asks for it");
         case Wanted::kRecursiveDoubling:
-            return {Algorithm::kRecursiveDoubling, 0, "coll_beeline_allreduce_algorithm asks for it"};
+            return {Algorithm::kRecursiveDoubling, 0,
+                    "coll_beeline_allreduce_algorithm asks for it"};
         case Wanted::kStaged:
             return {Algorithm::kStaged, 0, "coll_beeline_allreduce_algorithm asks for it"};
         case Wanted::kAuto:
             break;
     }
-    if (facts.size <= 2) {
-        return {Algorithm::kRecursiveDoubling, 0, "two ranks exchange whole vectors in one step"};
-    }
     const std::size_t bytes = facts.count * kernel::size_of(facts.type);
     if (bytes >= params.coll_allreduce_ring_min &&
         facts.count >= static_cast<std::size_t>(facts.size)) {
-        return ring(facts, "long vector: the ring sends the fewest bytes");
+        return ring(facts, "long vector: the ring sends and reduces the least");
     }
     return {Algorithm::kRecursiveDoubling, 0, "short vector: fewest steps"};
 }

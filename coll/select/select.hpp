@@ -32,8 +32,8 @@ struct Choice {
     const char* reason = "";  ///< why, for people; never null
 };
 
-/// Ring for long vectors, recursive doubling for short ones, unless coll_allreduce_algorithm says otherwise.
-/// What the kernels don't support is staged, whatever was asked for.
+/// Ring for long vectors, recursive doubling for short ones, unless coll_allreduce_algorithm says
+/// otherwise. What the kernels don't support is staged, whatever was asked for.
 Choice choose(const AllreduceFacts& facts, const config::Params& params) noexcept;
 
 }  // namespace beeline::coll::select

@@ -2,6 +2,8 @@
 // Making a module, and taking the place of the previous one entry point by entry point.
 #include "plugin/coll/module.hpp"
 
+#include <new>
+
 #include "plugin/coll/wrap.hpp"
 
 namespace beeline::plugin::coll {
@@ -14,6 +16,7 @@ void construct(opal_object_t* object) noexcept {
     module->name##_owner = nullptr;
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
+    new (&module->allreduce_of_ours) Allreduce;
 }
 
 void destruct(opal_object_t* object) noexcept {
@@ -24,6 +27,7 @@ void destruct(opal_object_t* object) noexcept {
     }
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
+    module->allreduce_of_ours.~Allreduce();
 }
 
 OBJ_CLASS_DECLARATION(Module);

@@ -2,6 +2,7 @@
 // The collective module: for each entry point, whom it wraps.
 #pragma once
 
+#include "plugin/coll/allreduce.hpp"
 #include "plugin/compat/ompi.hpp"
 
 namespace beeline::plugin::coll {
@@ -14,6 +15,7 @@ struct Module {
     mca_coll_base_module_t* name##_owner;
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
+    Allreduce allreduce_of_ours;
 };
 
 /// A new module, not yet enabled; null when there's no memory.

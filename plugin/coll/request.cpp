@@ -99,6 +99,10 @@ int start_one(StagedRequest* request) {
     outer->req_complete = REQUEST_PENDING;
     outer->req_state = OMPI_REQUEST_ACTIVE;
     request->running.store(true, std::memory_order_release);
+    if (inner->req_type == OMPI_REQUEST_NOOP) {  // nothing to do, and nothing to start
+        finish(request);
+        return OMPI_SUCCESS;
+    }
     inner->req_state = OMPI_REQUEST_INACTIVE;  // nobody waits for it, so nobody else resets it
     inner->req_complete_cb_data = request;
     inner->req_complete_cb = guarded<&inner_complete>;

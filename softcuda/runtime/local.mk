@@ -23,48 +23,41 @@ softcudart_link = $(CXX) $(CXXFLAGS) $(LDFLAGS) -shared -Wl,-z,defs '-Wl,-rpath,
 softcudart_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/softcuda/include
 
 # The directory of libcuda.so.1 in the build tree, so that one LD_LIBRARY_PATH entry finds both.
-softcuda_PROGRAMS = softcuda/.libs/libcudart.so.13 softcuda/.libs/libcudart.so.12
+softcuda_PROGRAMS = .libs/libcudart.so.13 .libs/libcudart.so.12
 
-softcuda__libs_libcudart_so_13_SOURCES = $(softcudart_sources)
-softcuda__libs_libcudart_so_13_CPPFLAGS = $(softcudart_cppflags) -DSOFTCUDA_CUDART_MAJOR=13
-softcuda__libs_libcudart_so_13_CXXFLAGS = $(AM_CXXFLAGS) -fPIC
-softcuda__libs_libcudart_so_13_LINK = $(softcudart_link) -Wl,-soname,libcudart.so.13 \
+_libs_libcudart_so_13_SOURCES = $(softcudart_sources)
+_libs_libcudart_so_13_CPPFLAGS = $(softcudart_cppflags) -DSOFTCUDA_CUDART_MAJOR=13
+_libs_libcudart_so_13_CXXFLAGS = $(AM_CXXFLAGS) -fPIC
+_libs_libcudart_so_13_LINK = $(softcudart_link) -Wl,-soname,libcudart.so.13 \
 	-Wl,--version-script=$(top_srcdir)/softcuda/runtime/cudart13.map -o $@
-softcuda__libs_libcudart_so_13_LDADD = -Lsoftcuda/.libs -lcuda
-softcuda__libs_libcudart_so_13_DEPENDENCIES = softcuda/libcuda.la softcuda/runtime/cudart13.map
+_libs_libcudart_so_13_LDADD = -L.libs -lcuda
+_libs_libcudart_so_13_DEPENDENCIES = libcuda.la softcuda/runtime/cudart13.map
 
-softcuda__libs_libcudart_so_12_SOURCES = $(softcudart_sources)
-softcuda__libs_libcudart_so_12_CPPFLAGS = $(softcudart_cppflags) -DSOFTCUDA_CUDART_MAJOR=12
-softcuda__libs_libcudart_so_12_CXXFLAGS = $(AM_CXXFLAGS) -fPIC
-softcuda__libs_libcudart_so_12_LINK = $(softcudart_link) -Wl,-soname,libcudart.so.12 \
+_libs_libcudart_so_12_SOURCES = $(softcudart_sources)
+_libs_libcudart_so_12_CPPFLAGS = $(softcudart_cppflags) -DSOFTCUDA_CUDART_MAJOR=12
+_libs_libcudart_so_12_CXXFLAGS = $(AM_CXXFLAGS) -fPIC
+_libs_libcudart_so_12_LINK = $(softcudart_link) -Wl,-soname,libcudart.so.12 \
 	-Wl,--version-script=$(top_srcdir)/softcuda/runtime/cudart12.map -o $@
-softcuda__libs_libcudart_so_12_LDADD = -Lsoftcuda/.libs -lcuda
-softcuda__libs_libcudart_so_12_DEPENDENCIES = softcuda/libcuda.la softcuda/runtime/cudart12.map
+_libs_libcudart_so_12_LDADD = -L.libs -lcuda
+_libs_libcudart_so_12_DEPENDENCIES = libcuda.la softcuda/runtime/cudart12.map
 
 EXTRA_DIST += softcuda/runtime/cudart12.map softcuda/runtime/cudart13.map
 
 # For programs built against SoftCUDA where no toolkit is installed: headers, and the names that
 # -lcudart and -lcuda look for.
-softcudartincludedir = $(includedir)/beeline-softcuda
-softcudartinclude_HEADERS = \
-	softcuda/include/cuda_runtime.h \
-	softcuda/include/cuda_runtime_api.h \
+softcudart_headers = \
+	softcuda/include/driver_types.h \
 	softcuda/include/device_types.h \
-	softcuda/include/driver_types.h
+	softcuda/include/cuda_runtime_api.h
+softcudainclude_HEADERS += $(softcudart_headers) softcuda/include/cuda_runtime.h \
+	src/cuda/api/cuda.h src/cuda/api/cuda_devices.h src/cuda/api/cuda_functions.h \
+	src/cuda/api/cuda_memory.h src/cuda/api/cuda_results.h
 
-softcuda_links = softcuda/dev/libcudart.so softcuda/dev/libcuda.so
-noinst_DATA += $(softcuda_links)
-CLEANFILES += $(softcuda_links)
-softcuda/dev/libcudart.so: softcuda/.libs/libcudart.so.13
-	$(AM_V_GEN)$(MKDIR_P) softcuda/dev && ln -sf ../.libs/libcudart.so.13 $@
-softcuda/dev/libcuda.so: softcuda/libcuda.la
-	$(AM_V_GEN)$(MKDIR_P) softcuda/dev && ln -sf ../.libs/libcuda.so.1 $@
+softcuda/dev/libcudart.so: .libs/libcudart.so.13
+	$(AM_V_GEN)$(MKDIR_P) softcuda/dev && ln -sf ../../.libs/libcudart.so.13 $@
+softcuda/dev/libcuda.so: libcuda.la
+	$(AM_V_GEN)$(MKDIR_P) softcuda/dev && ln -sf ../../.libs/libcuda.so.1 $@
+softcuda_DATA = softcuda/dev/libcudart.so
+CLEANFILES += softcuda/dev/libcudart.so softcuda/dev/libcuda.so
 
-install-exec-hook: install-softcuda-links
-install-softcuda-links:
-	$(MKDIR_P) $(DESTDIR)$(softcudadir)
-	ln -sf libcudart.so.13 $(DESTDIR)$(softcudadir)/libcudart.so
-uninstall-hook: uninstall-softcuda-links
-uninstall-softcuda-links:
-	rm -f $(DESTDIR)$(softcudadir)/libcudart.so
-.PHONY: install-softcuda-links uninstall-softcuda-links
+include tests/unit/softcuda/runtime.mk

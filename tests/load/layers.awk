@@ -19,8 +19,8 @@ BEGIN {
     allow("src/topo", low)
     allow("src/wire", low)
     middle = low " src/cuda src/topo src/wire"
-    allow("src/memory", middle)
-    allow("src/datatype", middle)
+    allow("src/datatype", low)
+    allow("src/memory", middle " src/datatype")
     high = middle " src/memory src/datatype"
     allow("src/match", "src/base")
     allow("src/mover", high)
@@ -28,11 +28,13 @@ BEGIN {
     allow("src/engine", high " src/match src/mover src/protocol")
     allow("coll/pattern", "src/base")
     allow("coll/plan", "src/base coll/pattern")
-    allow("coll/select", "src/base src/config src/topo coll/pattern coll/plan")
     device = "src/base src/config src/cuda src/memory src/datatype"
-    allow("coll/kernel", device)
+    allow("coll/kernel", device " softcuda")  # the twins implement SoftCUDA's contract
+    allow("coll/select", "src/base src/config src/topo coll/pattern coll/plan coll/kernel")
     allow("coll/exec", device " coll/pattern coll/plan coll/kernel")
-    allow("plugin", high " src/match src/mover src/protocol src/engine coll/pattern coll/plan coll/select coll/kernel coll/exec")
+    parts_of_coll = "coll/pattern coll/plan coll/select coll/kernel coll/exec"
+    allow("coll", device " " parts_of_coll)  # the files in coll/ itself are its public face
+    allow("plugin", high " src/match src/mover src/protocol src/engine coll " parts_of_coll)
 
     # Foreign headers, by the start of their name, and the only places for them.
     foreign["ompi/"] = foreign["opal/"] = foreign["orte/"] = foreign["ompi_config.h"] = "plugin/"
@@ -49,6 +51,9 @@ function folder_of(path,    parts) {
     if (path ~ /^plugin\//) {
         return "plugin"
     }
+    if (path ~ /^coll\/[^\/]*$/) {
+        return "coll"
+    }
     return split(path, parts, "/") >= 3 ? parts[1] "/" parts[2] : ""
 }
 
@@ -62,6 +67,9 @@ function target_of(name, here,    parts, count) {
     count = split(name, parts, "/")
     if (count == 1) {
         return ""
+    }
+    if (parts[1] == "softcuda" || (parts[1] == "coll" && count == 2)) {
+        return parts[1]
     }
     if (parts[1] == "coll" || parts[1] == "src") {
         return parts[1] "/" parts[2]

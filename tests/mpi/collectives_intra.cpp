@@ -67,7 +67,7 @@ Types::Types() {
     cases_.push_back(gapped);
     TypeCase before{"before", MPI_DATATYPE_NULL, MPI_OP_NULL, 16};
     const int blocks[] = {2, 1};
-    const MPI_Aint starts[] = {4, -8};
+    const MPI_Aint starts[] = {0, -4};
     MPI_Type_create_hindexed(2, blocks, starts, MPI_INT, &packed);
     MPI_Type_create_resized(packed, 0, 16, &before.type);
     MPI_Type_commit(&before.type);

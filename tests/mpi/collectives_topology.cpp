@@ -10,7 +10,8 @@ struct Degrees {
     int out = 0;
 };
 
-/// Lists for the v and w calls: the same count everywhere, places in reverse order with gaps.
+/// Lists for the v and w calls: the same count everywhere, places in reverse order with gaps. Never
+/// empty: Open MPI refuses a null list even where it has no entries.
 struct Lists {
     std::vector<int> counts;
     std::vector<int> places;
@@ -18,7 +19,7 @@ struct Lists {
     std::vector<MPI_Datatype> types;
     std::size_t bytes;
     Lists(int blocks, int count, const TypeCase& type)
-        : counts(static_cast<std::size_t>(blocks), count),
+        : counts(static_cast<std::size_t>(blocks > 0 ? blocks : 1), count),
           places(counts.size()),
           offsets(counts.size()),
           types(counts.size(), type.type),

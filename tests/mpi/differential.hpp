@@ -3,14 +3,14 @@
 // buffers in device memory, must leave the same bytes, guards and gaps included.
 #pragma once
 
-#include <mpi-ext.h>
 #include <mpi.h>
+#include <mpi-ext.h>
 
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "tests/mpi/device.hpp"
+#include "tools/gpu/gpu.hpp"
 
 namespace beeline::test {
 
@@ -35,7 +35,7 @@ class Differential {
  public:
     static constexpr std::size_t kGuard = 256;
 
-    Differential(Device& device, int rank) : device_(device), rank_(rank) {}
+    Differential(gpu::Gpu& gpu, int rank) : gpu_(gpu), rank_(rank) {}
 
     /// `call(send, receive)` runs the collective to completion. Both buffers hold `bytes` that
     /// differ by rank and are surrounded by guards; `call` may ignore either.
@@ -50,8 +50,8 @@ class Differential {
         expect(name + " (host)", expected_send, send, "send");
         for (const Placement& placement : kPlacements) {
             const int odd = rank_ % 2;
-            Place from(device_, send, placement.send[odd]);
-            Place to(device_, receive, placement.receive[odd]);
+            Place from(gpu_, send, placement.send[odd]);
+            Place to(gpu_, receive, placement.receive[odd]);
             call(from.address() + kGuard, to.address() + kGuard);
             const std::string what = name + " (" + placement.name + ")";
             expect(what, from.contents(), send, "send");
@@ -72,36 +72,22 @@ class Differential {
     /// A buffer on the host or on the device, filled at birth.
     class Place {
      public:
-        Place(Device& device, const std::vector<char>& bytes, bool on_device)
-            : device_(device), bytes_(bytes) {
-            if (on_device) {
-                memory_ = device_.allocate(bytes.size());
-                device_.copy(memory_, bytes.data(), bytes.size());
-            }
+        Place(gpu::Gpu& gpu, const std::vector<char>& bytes, bool on_device)
+            : buffer_(&gpu, on_device ? gpu::Kind::kDevice : gpu::Kind::kHost, bytes.size()) {
+            buffer_.write(0, bytes.data(), bytes.size());
         }
-        Place(const Place&) = delete;
-        Place& operator=(const Place&) = delete;
-        ~Place() {
-            if (memory_ != nullptr) {
-                device_.release(memory_);
-            }
-        }
-        char* address() { return memory_ != nullptr ? static_cast<char*>(memory_) : bytes_.data(); }
-        const std::vector<char>& contents() {
-            if (memory_ != nullptr) {
-                device_.copy(bytes_.data(), memory_, bytes_.size());
-            }
-            return bytes_;
+        char* address() const { return reinterpret_cast<char*>(buffer_.at()); }
+        std::vector<char> contents() const {
+            std::vector<char> bytes(buffer_.size());
+            buffer_.read(0, bytes.data(), bytes.size());
+            return bytes;
         }
 
      private:
-        Device& device_;
-        std::vector<char> bytes_;
-        void* memory_ = nullptr;
+        gpu::Buffer buffer_;
     };
 
-    /// Small whole numbers when read as int or double would be nicer, but any bytes do: results are
-    /// compared bit by bit with those of the same operation on the host.
+    /// Any bytes do: results are compared bit by bit with those of the same operation on the host.
     std::vector<char> pattern(std::size_t bytes, unsigned seed) const {
         std::vector<char> result(bytes + 2 * kGuard);
         unsigned value = seed + 1000u * static_cast<unsigned>(rank_ + 1);
@@ -125,7 +111,7 @@ class Differential {
         }
     }
 
-    Device& device_;
+    gpu::Gpu& gpu_;
     int rank_;
     int failures_ = 0;
     int checks_ = 0;

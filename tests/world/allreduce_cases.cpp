@@ -93,6 +93,8 @@ Forced::Forced(const char* word) : before_(config::params()) {
     }
 }
 
-Forced::~Forced() { config::params() = before_; }
+Forced::~Forced() {
+    config::params() = before_;
+}
 
 }  // namespace beeline::world

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allreduce on host memory, all of it between the public entry and the transport, against a serial reference.
+// Allreduce on host memory, all of it between the public entry and the transport, against a serial
+// reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -52,15 +53,14 @@ std::string run_case(const Case& what, const std::vector<unsigned char>& result,
     const std::vector<unsigned char> mine = contribution(what, transport.rank());
     Guarded output(what.bytes(), what.skew);
     if (what.in_place) {
-        std::memcpy(output.data(), mine.data(), mine.size());
+        std::copy(mine.begin(), mine.end(), output.data());
     }
-    const Status status =
-        coll::allreduce(context, what.in_place ? nullptr : mine.data(), output.data(), what.count,
-                        what.type, what.op, transport);
+    const Status status = coll::allreduce(context, what.in_place ? nullptr : mine.data(),
+                                          output.data(), what.count, what.type, what.op, transport);
     if (status != Status::kOk) {
         return to_string(status);
     }
-    if (std::memcmp(output.data(), result.data(), what.bytes()) != 0) {
+    if (!std::equal(result.begin(), result.end(), output.data())) {
         return "wrong result";
     }
     if (!output.margins_untouched()) {
@@ -169,8 +169,8 @@ TEST(AllreduceWorld, StagedIsLeftToTheCaller) {
     EXPECT_EQ(world.messages(), 0U);
 }
 
-// A message lost to the network must leave nobody waiting: the two ranks it was between learn of it, and the next
-// call works.
+// A message lost to the network must leave nobody waiting: the two ranks it was between learn of
+// it, and the next call works.
 TEST(AllreduceWorld, AFailedMessageHangsNobody) {
     const std::pair<const char*, std::uint64_t> kinds[] = {{"ring", 24}, {"recursive_doubling", 8}};
     for (const auto& [algorithm, messages] : kinds) {
@@ -178,20 +178,20 @@ TEST(AllreduceWorld, AFailedMessageHangsNobody) {
         for (std::uint64_t failing = 1; failing <= messages; ++failing) {
             Loopback world(4, {7, failing});
             std::atomic<int> failures{0};
-            const auto call = [&](AllreduceContext& context, int rank) {
+            std::vector<AllreduceContext> contexts(4);
+            std::vector<std::int64_t> results(4);
+            const auto call = [&](int rank) {
                 std::vector<std::int64_t> data(64, rank);
                 const Status status =
-                    coll::allreduce(context, nullptr, data.data(), data.size(), Type::kI64,
-                                    Op::kSum, world.transport(rank));
+                    coll::allreduce(contexts[static_cast<std::size_t>(rank)], nullptr, data.data(),
+                                    data.size(), Type::kI64, Op::kSum, world.transport(rank));
                 EXPECT_TRUE(status == Status::kOk || status == Status::kIo);
                 failures += status == Status::kIo ? 1 : 0;
-                return data[0];
+                results[static_cast<std::size_t>(rank)] = data[0];
             };
-            world.run([&](int rank) {
-                AllreduceContext context;
-                call(context, rank);
-                EXPECT_EQ(call(context, rank), 0 + 1 + 2 + 3);
-            });
+            world.run(call);
+            world.run(call);
+            EXPECT_EQ(results, std::vector<std::int64_t>(4, 0 + 1 + 2 + 3));
             EXPECT_EQ(failures, 2);
             EXPECT_EQ(world.unmatched(), 0U);
             EXPECT_EQ(world.messages(), 2 * messages);

@@ -1,9 +1,22 @@
 # tests/world/: N ranks in one process over a loopback transport.
+world_sources = tests/world/allreduce_cases.cpp tests/world/allreduce_cases.hpp \
+	tests/world/loopback.cpp tests/world/loopback.hpp
 if HAVE_GTEST
 check_PROGRAMS += tests/world/allreduce_test
 TESTS += tests/world/allreduce_test
-tests_world_allreduce_test_SOURCES = tests/world/allreduce_cases.cpp tests/world/allreduce_cases.hpp \
-	tests/world/allreduce_test.cpp tests/world/loopback.cpp tests/world/loopback.hpp
+tests_world_allreduce_test_SOURCES = $(world_sources) tests/world/allreduce_test.cpp \
+	tests/world/executor_test.cpp
 tests_world_allreduce_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_world_allreduce_test_LDADD = libcore.la $(GTEST_LIBS)
+
+# The same on device memory: the software device, or with BEELINE_TEST_CUDA=libcuda.so.1 a real one.
+check_PROGRAMS += tests/world/device_test
+TESTS += tests/world/device_test
+tests_world_device_test_SOURCES = $(world_sources) tests/world/device_memory.cpp \
+	tests/world/device_memory.hpp tests/world/device_test.cpp
+tests_world_device_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+tests_world_device_test_LDADD = libcore.la $(GTEST_LIBS)
+EXTRA_tests_world_device_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
+TESTS += tests/world/fallbacks.sh
 endif
+EXTRA_DIST += tests/world/fallbacks.sh

@@ -16,14 +16,14 @@ class Loopback::Rank final : public coll::exec::Transport {
     int size() const noexcept override { return size_; }
     Result<coll::exec::Handle> send(const void* address, std::size_t bytes, int peer,
                                     int channel) noexcept override {
-        return world_.post({rank_, peer, channel}, true, {address, nullptr, bytes});
+        return world_.post({rank_, peer, channel}, true, {address, nullptr, bytes, rank_});
     }
     Result<coll::exec::Handle> receive(void* address, std::size_t bytes, int peer,
                                        int channel) noexcept override {
-        return world_.post({peer, rank_, channel}, false, {nullptr, address, bytes});
+        return world_.post({peer, rank_, channel}, false, {nullptr, address, bytes, rank_});
     }
     Status wait(std::span<coll::exec::Handle> handles) noexcept override {
-        return world_.wait(handles);
+        return world_.wait(rank_, handles);
     }
 
  private:
@@ -33,7 +33,9 @@ class Loopback::Rank final : public coll::exec::Transport {
 };
 
 Loopback::Loopback(int size, Weather weather)
-    : random_(weather.seed), failing_message_(weather.failing_message) {
+    : changed_(static_cast<std::size_t>(size)),
+      random_(weather.seed),
+      failing_message_(weather.failing_message) {
     for (int rank = 0; rank < size; ++rank) {
         ranks_.push_back(std::make_unique<Rank>(*this, rank, size));
     }
@@ -84,7 +86,7 @@ Result<coll::exec::Handle> Loopback::post(const Lane& lane, bool sends, Message 
             met_ == failing_message_ ? Status::kIo : Status::kTruncated;
     }
     met_receives_.push_back(receive);
-    changed_.notify_all();
+    wake(*other);
     return static_cast<coll::exec::Handle>(posted);
 }
 
@@ -103,10 +105,15 @@ void Loopback::move_one(std::unique_lock<std::mutex>& lock) {
     }
     receive->complete = true;
     send->complete = true;
-    changed_.notify_all();
+    wake(*receive);
+    wake(*send);
 }
 
-Status Loopback::wait(std::span<coll::exec::Handle> handles) {
+void Loopback::wake(const Message& message) {
+    changed_[static_cast<std::size_t>(message.rank)].notify_one();
+}
+
+Status Loopback::wait(int rank, std::span<coll::exec::Handle> handles) {
     std::unique_lock lock(mutex_);
     const auto all_complete = [&] {
         return std::all_of(handles.begin(), handles.end(), [](coll::exec::Handle handle) {
@@ -115,7 +122,7 @@ Status Loopback::wait(std::span<coll::exec::Handle> handles) {
     };
     while (!all_complete()) {
         if (met_receives_.empty()) {
-            changed_.wait(lock);
+            changed_[static_cast<std::size_t>(rank)].wait(lock);
         } else {
             move_one(lock);
         }

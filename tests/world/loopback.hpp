@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A world of ranks in one process: ordered matching as the transport promises, and everything else as late and as
-// shuffled as it allows.
+// A world of ranks in one process: ordered matching as the transport promises, and everything else
+// as late and as shuffled as it allows.
 #pragma once
 
 #include <condition_variable>
@@ -26,8 +26,8 @@ struct Weather {
     std::uint64_t failing_message = 0;
 };
 
-/// A message moves only when some rank waits, the pairs that met being taken in random order: a source changed too
-/// early, or a target read too early, shows.
+/// A message moves only when some rank waits, the pairs that met being taken in random order: a
+/// source changed too early, or a target read too early, shows.
 class Loopback {
  public:
     explicit Loopback(int size, Weather weather = {});
@@ -47,6 +47,7 @@ class Loopback {
         const void* source = nullptr;
         void* target = nullptr;
         std::size_t bytes = 0;
+        int rank = 0;  ///< whose it is
         Message* partner = nullptr;
         bool complete = false;
         Status status = Status::kOk;
@@ -54,11 +55,12 @@ class Loopback {
     using Lane = std::tuple<int, int, int>;  ///< from, to, channel
 
     Result<coll::exec::Handle> post(const Lane& lane, bool sends, Message message);
-    Status wait(std::span<coll::exec::Handle> handles);
+    Status wait(int rank, std::span<coll::exec::Handle> handles);
+    void wake(const Message& message);
     void move_one(std::unique_lock<std::mutex>& lock);
 
     std::mutex mutex_;
-    std::condition_variable changed_;
+    std::vector<std::condition_variable> changed_;  ///< by rank: one of its messages met or moved
     std::map<Lane, std::deque<Message*>> sends_;
     std::map<Lane, std::deque<Message*>> receives_;
     std::vector<Message*> met_receives_;  ///< ready to be moved

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every schedule is an allreduce, for every number of ranks up to 64, and costs what its description says.
+// Every schedule is an allreduce, for every number of ranks up to 64, and costs what its
+// description says.
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include "coll/pattern/chunks.hpp"
 #include "coll/pattern/doubling.hpp"
 #include "coll/plan/validate.hpp"
 #include "tests/model/coll/builders.hpp"
+#include "tests/support/uniform.hpp"
 
 namespace beeline::coll::plan {
 namespace {
@@ -40,6 +43,32 @@ TEST(Worlds, SlicesMayBeMany) {
             }
             EXPECT_EQ(validate(world).problem, "");
         }
+    }
+}
+
+TEST(Worlds, AreCorrectForRandomShapes) {
+    const bool holds = rc::check("a random world is an allreduce", [] {
+        const int size = *test::uniform(1, 40);
+        const auto count = *test::uniform<std::size_t>(0, 300);
+        const auto slice = *test::uniform<std::size_t>(0, 20);
+        const bool ring = *rc::gen::arbitrary<bool>();
+        std::vector<Schedule> world;
+        for (int rank = 0; rank < size; ++rank) {
+            const bool in_place = *rc::gen::arbitrary<bool>();
+            world.push_back(ring ? build_allreduce_ring(size, rank, count, in_place, slice)
+                                 : build_allreduce_recursive_doubling(size, rank, count, in_place));
+        }
+        RC_ASSERT(validate(world).problem == "");
+    });
+    EXPECT_TRUE(holds);
+}
+
+TEST(Worlds, AreCorrectWhenLarge) {
+    for (const int size : {127, 128}) {
+        const auto count = static_cast<std::size_t>(size) + 5;
+        EXPECT_EQ(validate(build_world(Builder::kRing, size, count, InPlace::kNobody)).problem, "");
+        EXPECT_EQ(
+            validate(build_world(Builder::kRecursiveDoubling, size, 3, InPlace::kAll)).problem, "");
     }
 }
 

@@ -63,8 +63,8 @@ TEST(ReduceHost, LogicalResultsAreZeroOrOne) {
     EXPECT_EQ(reduce_one<std::int64_t>(Type::kI64, Op::kLxor, 3, 0), 1);
 }
 
-// The C operations of Open MPI compute `right > left ? right : left`: where the comparison is false for any
-// reason, the lower rank's operand stays.
+// The C operations of Open MPI compute `right > left ? right : left`: where the comparison is false
+// for any reason, the lower rank's operand stays.
 TEST(ReduceHost, NotANumberAndZerosGoAsInC) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     EXPECT_TRUE(std::isnan(reduce_one<float>(Type::kF32, Op::kMax, nan, 1)));
@@ -78,8 +78,8 @@ TEST(ReduceHost, NotANumberAndZerosGoAsInC) {
 /// The operation for one element, written once more and in another way.
 std::uint64_t reference(Type type, Op op, std::uint64_t a, std::uint64_t b) {
     const std::size_t bits = 8 * size_of(type);
-    const bool is_signed = type == Type::kI8 || type == Type::kI16 || type == Type::kI32 ||
-                           type == Type::kI64;
+    const bool is_signed =
+        type == Type::kI8 || type == Type::kI16 || type == Type::kI32 || type == Type::kI64;
     const std::uint64_t flip = is_signed ? std::uint64_t{1} << (bits - 1) : 0;
     switch (op) {
         case Op::kSum:

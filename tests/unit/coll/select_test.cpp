@@ -29,8 +29,8 @@ TEST(Select, LengthDecides) {
     EXPECT_EQ(choose({4, 1023, Type::kF32, Op::kSum}, params).algorithm,
               Algorithm::kRecursiveDoubling);
     EXPECT_EQ(choose({4, 1024, Type::kF32, Op::kSum}, params).algorithm, Algorithm::kRing);
-    EXPECT_EQ(choose({2, 1 << 20, Type::kF32, Op::kSum}, params).algorithm,
-              Algorithm::kRecursiveDoubling);
+    EXPECT_EQ(choose({2, 1024, Type::kF32, Op::kSum}, params).algorithm, Algorithm::kRing);
+    EXPECT_EQ(choose({1, 1023, Type::kF64, Op::kSum}, params).algorithm, Algorithm::kRing);
 }
 
 TEST(Select, FewerElementsThanRanksNeverTakeTheRingByThemselves) {

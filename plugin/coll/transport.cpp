@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Schedule messages over MCA_PML_CALL.
+#include "plugin/coll/transport.hpp"
+
+namespace beeline::plugin::coll {
+namespace {
+
+using beeline::coll::exec::Handle;
+
+// The far end of the tags that Open MPI leaves to collective components; channels count from there.
+constexpr int kFirstTag = MCA_COLL_BASE_TAG_HCOLL_END;
+
+Result<Handle> started(int outcome, ompi_request_t* request) noexcept {
+    if (outcome != OMPI_SUCCESS) {
+        return outcome == OMPI_ERR_OUT_OF_RESOURCE ? Status::kNoMemory : Status::kIo;
+    }
+    return static_cast<Handle>(request);
+}
+
+}  // namespace
+
+Result<Handle> PmlTransport::send(const void* address, std::size_t bytes, int peer,
+                                  int channel) noexcept {
+    ompi_request_t* request = nullptr;
+    const int outcome = MCA_PML_CALL(isend(address, bytes, MPI_BYTE, peer, kFirstTag + channel,
+                                           MCA_PML_BASE_SEND_STANDARD, comm_, &request));
+    return started(outcome, request);
+}
+
+Result<Handle> PmlTransport::receive(void* address, std::size_t bytes, int peer,
+                                     int channel) noexcept {
+    ompi_request_t* request = nullptr;
+    const int outcome =
+        MCA_PML_CALL(irecv(address, bytes, MPI_BYTE, peer, kFirstTag + channel, comm_, &request));
+    return started(outcome, request);
+}
+
+Status PmlTransport::wait(std::span<Handle> handles) noexcept {
+    Status first = Status::kOk;
+    for (Handle& handle : handles) {
+        auto* request = static_cast<ompi_request_t*>(handle);
+        const int outcome = ompi_request_wait(&request, MPI_STATUS_IGNORE);
+        if (outcome != OMPI_SUCCESS && first == Status::kOk) {
+            first = Status::kIo;
+        }
+        handle = nullptr;
+    }
+    return first;
+}
+
+}  // namespace beeline::plugin::coll

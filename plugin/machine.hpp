@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI's predefined datatypes and operations as what the reduction kernels know.
+#pragma once
+
+#include <optional>
+
+#include "coll/kernel/types.hpp"
+#include "plugin/compat/ompi.hpp"
+
+namespace beeline::plugin {
+
+/// The machine type of a predefined datatype; nothing for derived ones and for those the kernels
+/// don't reduce (complex, long double, pairs, bool).
+std::optional<beeline::coll::kernel::Type> machine_type_of(const ompi_datatype_t* type) noexcept;
+
+/// The machine operation of a predefined operation on this datatype; nothing for the user's own,
+/// for MINLOC and MAXLOC, and for Fortran's logical values, whose "true" is the compiler's
+/// business.
+std::optional<beeline::coll::kernel::Op> machine_op_of(ompi_op_t* op,
+                                                       const ompi_datatype_t* type) noexcept;
+
+}  // namespace beeline::plugin

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The facts of SoftCUDA's cuda_runtime_api.h.
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <typeinfo>
+
+#include "api_facts.hpp"
+#include "runtime_facts.hpp"
+
+ApiFacts softcuda_runtime_facts() {
+#include "runtime_facts.inc"
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The executor with an engine that is as late as it may be, or fails.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "coll/exec/host_driven.hpp"
+#include "coll/exec/host_engine.hpp"
+#include "coll/plan/allreduce.hpp"
+#include "tests/world/loopback.hpp"
+
+namespace beeline::world {
+namespace {
+
+using coll::exec::HostDriven;
+using coll::kernel::Op;
+using coll::kernel::Type;
+
+/// Does nothing before flush(), so that a result used too early shows.
+class LateEngine final : public coll::exec::ReduceEngine {
+ public:
+    Result<void*> scratch(std::size_t bytes) noexcept override {
+        return refuse_scratch ? Result<void*>(Status::kNoMemory) : engine_.scratch(bytes);
+    }
+    Status copy(void* target, const void* source, std::size_t bytes) noexcept override {
+        queue_.push_back([=, this] { engine_.copy(target, source, bytes); });
+        return Status::kOk;
+    }
+    Status reduce(Type type, Op op, const void* left, const void* right, void* out,
+                  std::size_t count) noexcept override {
+        if (++reductions == failing_reduction) {
+            return Status::kDriver;
+        }
+        queue_.push_back([=, this] { engine_.reduce(type, op, left, right, out, count); });
+        return Status::kOk;
+    }
+    Status flush() noexcept override {
+        ++flushes;
+        for (const auto& task : queue_) {
+            task();
+        }
+        queue_.clear();
+        return Status::kOk;
+    }
+
+    bool refuse_scratch = false;
+    int failing_reduction = 0;
+    int reductions = 0;
+    int flushes = 0;
+
+ private:
+    coll::exec::HostEngine engine_;
+    std::vector<std::function<void()>> queue_;
+};
+
+coll::plan::Schedule build(bool ring, int size, int rank, std::size_t count, bool in_place) {
+    return ring ? coll::plan::build_allreduce_ring(size, rank, count, in_place, 5)
+                : coll::plan::build_allreduce_recursive_doubling(size, rank, count, in_place);
+}
+
+TEST(Executor, ALateEngineGivesTheSameResult) {
+    constexpr std::size_t kCount = 83;
+    for (const bool ring : {true, false}) {
+        for (int size = 1; size <= 9; ++size) {
+            Loopback world(size, {static_cast<std::uint64_t>(size)});
+            world.run([&](int rank) {
+                for (const bool in_place : {true, false}) {
+                    const std::vector<int> input(kCount, rank + 1);
+                    std::vector<int> output(kCount, in_place ? rank + 1 : -1);
+                    LateEngine engine;
+                    HostDriven executor;
+                    const auto schedule = build(ring, size, rank, kCount, in_place);
+                    EXPECT_EQ(
+                        executor.run(schedule, {input.data(), output.data(), Type::kI32, Op::kSum},
+                                     engine, world.transport(rank)),
+                        Status::kOk);
+                    EXPECT_EQ(output, std::vector<int>(kCount, size * (size + 1) / 2));
+                }
+            });
+            EXPECT_EQ(world.unmatched(), 0U);
+        }
+    }
+}
+
+// The engine is waited for once a message that carries its result, never once a reduction without
+// one.
+TEST(Executor, WaitsForTheEngineOnlyBeforeMessages) {
+    for (const bool ring : {true, false}) {
+        Loopback world(4);
+        world.run([&](int rank) {
+            std::vector<int> data(4, rank);
+            LateEngine engine;
+            HostDriven executor;
+            const auto schedule =
+                ring ? coll::plan::build_allreduce_ring(4, rank, 4, true)
+                     : coll::plan::build_allreduce_recursive_doubling(4, rank, 4, true);
+            EXPECT_EQ(executor.run(schedule, {nullptr, data.data(), Type::kI32, Op::kSum}, engine,
+                                   world.transport(rank)),
+                      Status::kOk);
+            EXPECT_EQ(engine.reductions, ring ? 3 : 2);
+            EXPECT_EQ(engine.flushes, ring ? 3 : 2);
+        });
+    }
+}
+
+TEST(Executor, AFailedReductionIsReportedAndHangsNobody) {
+    for (int failing = 1; failing <= 3; ++failing) {
+        Loopback world(4);
+        world.run([&](int rank) {
+            std::vector<int> data(4, rank);
+            LateEngine engine;
+            engine.failing_reduction = rank == 2 ? failing : 0;
+            HostDriven executor;
+            EXPECT_EQ(executor.run(coll::plan::build_allreduce_ring(4, rank, 4, true),
+                                   {nullptr, data.data(), Type::kI32, Op::kSum}, engine,
+                                   world.transport(rank)),
+                      rank == 2 ? Status::kDriver : Status::kOk);
+            EXPECT_EQ(engine.reductions, rank == 2 ? failing : 3);
+        });
+        EXPECT_EQ(world.unmatched(), 0U);
+    }
+}
+
+TEST(Executor, RefusedScratchSendsNothing) {
+    Loopback world(2);
+    LateEngine engine;
+    engine.refuse_scratch = true;
+    HostDriven executor;
+    int data = 0;
+    EXPECT_EQ(executor.run(coll::plan::build_allreduce_ring(2, 0, 2, true),
+                           {nullptr, &data, Type::kI32, Op::kSum}, engine, world.transport(0)),
+              Status::kNoMemory);
+    EXPECT_EQ(world.unmatched(), 0U);
+}
+
+}  // namespace
+}  // namespace beeline::world
