@@ -100,6 +100,7 @@ TEST(Copy, AsynchronousCopiesWaitForTheirStream) {
         const CUdeviceptr target = allocate(256);
         EXPECT_OK(cuMemsetD8(source, 5, 256));
         EXPECT_OK(cuMemsetD8(target, 0, 256));
+        EXPECT_OK(cuCtxSynchronize());
         {
             HeldStream held(stream);
             EXPECT_OK(cuMemcpyDtoDAsync(target, source, 256, stream));

@@ -32,6 +32,7 @@ TEST(Stream, RunsInOrder) {
         CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
         const CUdeviceptr chain = allocate(1001);
         EXPECT_OK(cuMemsetD8(chain, 0, 1001));
+        EXPECT_OK(cuCtxSynchronize());
         EXPECT_OK(cuMemsetD8Async(chain, 6, 1, stream));
         for (unsigned i = 0; i < 1000; ++i) {
             EXPECT_OK(cuMemcpyDtoDAsync(chain + i + 1, chain + i, 1, stream));

@@ -144,6 +144,7 @@ class HeldStream {
 
     void release() {
         if (pipe_[1] >= 0) {
+            EXPECT_EQ(write(pipe_[1], "r", 1), 1);
             close(pipe_[1]);
             pipe_[1] = -1;
         }
@@ -153,7 +154,7 @@ class HeldStream {
     static void wait(void* pipe_ends) {
         char byte = 0;
         const ssize_t got = read(static_cast<int*>(pipe_ends)[0], &byte, 1);
-        EXPECT_EQ(got, 0);  // end of file: released
+        EXPECT_EQ(got, 1);
     }
 
     CUstream stream_;
