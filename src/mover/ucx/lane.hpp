@@ -90,10 +90,11 @@ class Lane {
     /// Sends and receives not done yet.
     std::size_t outstanding() const noexcept { return outstanding_; }
 
+    /// What became of a delivered message.
+    enum class Delivery { kDone, kKept, kRejected };
+
     /// For the UCX callback only.
-    bool deliver(std::span<const std::byte> header, const Payload& payload) noexcept {
-        return receiver_.arrived(receiver_.self, header, payload);
-    }
+    Delivery deliver(std::span<const std::byte> header, const Payload& payload) noexcept;
     void finish(Operation* operation, Status status) noexcept;
 
  private:
@@ -108,6 +109,8 @@ class Lane {
     std::vector<std::unique_ptr<Operation[]>> blocks_;
     Operation* free_ = nullptr;
     std::size_t outstanding_ = 0;
+    const void* delivering_ = nullptr;  // rendezvous payload whose callback runs now
+    bool rejected_ = false;             // and it was refused
 };
 
 }  // namespace beeline::mover::ucx
