@@ -11,13 +11,29 @@ namespace {
 // The component whose name keys the byte; set by publish_gpu_fact().
 constinit const mca_base_component_t* key = nullptr;
 
-/// True when the process has loaded the driver, or could: a device node is there. Loads nothing.
+/// True when the environment's library path leads to a driver, as for a software device.
+bool driver_on_path() noexcept {
+    const char* path = std::getenv("LD_LIBRARY_PATH");
+    while (path != nullptr && *path != '\0') {
+        const std::size_t length = std::strcspn(path, ":");
+        char file[4096];
+        std::snprintf(file, sizeof file, "%.*s/libcuda.so.1", static_cast<int>(length), path);
+        if (length != 0 && access(file, R_OK) == 0) {
+            return true;
+        }
+        path += length + (path[length] == ':' ? 1 : 0);
+    }
+    return false;
+}
+
+/// True when the process has loaded the driver, or may yet: a device node or a software driver is
+/// there. Loads nothing.
 bool have_driver() noexcept {
     if (void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD); library != nullptr) {
         dlclose(library);
         return true;
     }
-    return access("/dev/nvidiactl", F_OK) == 0;
+    return access("/dev/nvidiactl", F_OK) == 0 || driver_on_path();
 }
 
 enum class Fact { kUnknown, kNone, kDriver };

@@ -38,6 +38,7 @@ mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/wrap.hpp plugin/machine.cpp plugin/machine.hpp \
 	plugin/preload/calls.hpp plugin/preload/handlers.cpp plugin/preload/handlers.hpp
 mca_coll_beeline_la_CPPFLAGS = $(plugin_cppflags)
+mca_coll_beeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(OMPI_CXXFLAGS)
 mca_coll_beeline_la_LDFLAGS = $(plugin_ldflags)
 mca_coll_beeline_la_LIBADD = $(plugin_libadd)
 mca_coll_beeline_la_DEPENDENCIES = $(plugin_depends)

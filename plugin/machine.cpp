@@ -47,7 +47,8 @@ std::optional<Op> machine_op_of(ompi_op_t* op, const ompi_datatype_t* type) noex
     if (!ompi_op_is_intrinsic(op)) {
         return std::nullopt;
     }
-    const bool fortran = (type->super.flags & OMPI_DATATYPE_FLAG_DATA_FORTRAN) != 0;
+    const bool fortran =
+        (type->super.flags & OMPI_DATATYPE_FLAG_DATA_FORTRAN) == OMPI_DATATYPE_FLAG_DATA_FORTRAN;
     const auto unless_fortran = [&](Op logical) {
         return fortran ? std::nullopt : std::optional<Op>(logical);
     };

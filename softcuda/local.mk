@@ -67,7 +67,14 @@ libcuda_la_LIBADD = $(PTHREAD_LIBS) -ldl
 libcuda_la_LDFLAGS = -version-info 1:0:0 -Wl,-z,nodelete \
 	-Wl,--version-script=$(srcdir)/softcuda/driver/exports.map
 EXTRA_libcuda_la_DEPENDENCIES = softcuda/driver/exports.map
-EXTRA_DIST += softcuda/driver/exports.map
+EXTRA_DIST += softcuda/driver/exports.map softcuda/softcuda-run.in
+
+# In the build tree the script finds the libraries in .libs beside it.
+bin_SCRIPTS += softcuda-run
+CLEANFILES += softcuda-run
+softcuda-run: softcuda/softcuda-run.in Makefile
+	$(AM_V_GEN)sed 's|@softcudadir@|$(softcudadir)|' $(srcdir)/softcuda/softcuda-run.in > $@.tmp && \
+	chmod +x $@.tmp && mv $@.tmp $@
 
 include tests/unit/softcuda/local.mk
 include softcuda/runtime/local.mk

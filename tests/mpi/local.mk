@@ -21,11 +21,23 @@ tests_mpi_ledger_SOURCES = tests/mpi/ledger.cpp tests/mpi/harness.hpp
 tests_mpi_ledger_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_ledger_LDADD = $(mpi_test_ldadd)
 
-check_PROGRAMS += collectives
-collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \
+coll_programs = tests/mpi/collectives tests/mpi/device_calls tests/mpi/layouts
+check_PROGRAMS += $(coll_programs)
+tests_mpi_collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \
 	tests/mpi/collectives_intra.cpp tests/mpi/collectives_topology.cpp tests/mpi/differential.hpp
-collectives_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
-collectives_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_collectives_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+tests_mpi_collectives_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_device_calls_SOURCES = tests/mpi/device_calls.cpp tests/mpi/harness.hpp
+tests_mpi_device_calls_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+tests_mpi_device_calls_LDADD = libgpu.la $(OMPI_LIBS)
+# Open MPI's internals as the plugin sees them: types.cpp is compiled into the test.
+tests_mpi_layouts_SOURCES = tests/mpi/layouts.cpp tests/mpi/structures.c tests/mpi/structures.def \
+	tests/mpi/structures.h plugin/types.cpp
+tests_mpi_layouts_CPPFLAGS = $(plugin_cppflags)
+tests_mpi_layouts_LDADD = libcore.la $(OMPI_LIBS)
+coll_scripts = tests/mpi/collectives_test.sh tests/mpi/device_calls_test.sh tests/mpi/layouts_test.sh
+TESTS += $(coll_scripts)
+EXTRA_DIST += $(coll_scripts)
 
 p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi/p2p_types_test.sh \
 	tests/mpi/rma_host_test.sh tests/mpi/ledger_test.sh tests/mpi/bad_input_test.sh \
