@@ -227,14 +227,15 @@ Lane::Delivery Lane::deliver(std::span<const std::byte> header, const Payload& p
     return kept ? Delivery::kKept : Delivery::kDone;
 }
 
-void Lane::reject(const Payload& payload) noexcept {
-    if (payload.data == delivering_) {
+bool Lane::reject(const Payload& payload) noexcept {
+    if (can_reject(payload)) {
         // UCX has not finished the descriptor while its callback runs: the callback's result says
         // it.
         rejected_ = true;
-        return;
+        return true;
     }
     ucp_am_data_release(worker_, payload.data);
+    return false;
 }
 
 void Lane::release(void* data) noexcept {

@@ -80,8 +80,11 @@ class Lane {
 
     /// Fetches rendezvous payload into host memory. Results as send().
     Status receive(const Payload& payload, void* into, Operation* operation) noexcept;
-    /// Refuses rendezvous payload: its sender is told kCanceled.
-    void reject(const Payload& payload) noexcept;
+    /// Refuses rendezvous payload. True: its sender is told kCanceled. False for payload that was
+    /// kept beyond its callback: UCX then has no way to say no, and tells the sender kOk.
+    bool reject(const Payload& payload) noexcept;
+    /// Whether reject() would tell the sender.
+    bool can_reject(const Payload& payload) const noexcept { return payload.data == delivering_; }
     /// Frees eager payload that was kept.
     void release(void* data) noexcept;
 
