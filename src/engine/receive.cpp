@@ -169,7 +169,8 @@ void Engine::from_self(Request& request, Request& sender) {
 }
 
 void Engine::from_ucx(Request& request, const Arrived& arrived) {
-    if (request.data_ != nullptr && request.where_.on_device()) {
+    const bool to_device = request.data_ != nullptr && request.where_.on_device();
+    if (to_device && ucx_->can_reject(arrived.payload)) {
         ucx_->reject(arrived.payload);
         refuse(request, protocol::Reason::kReceiverDevice);
         ask_staged(request, arrived.sender_chunk);
@@ -178,8 +179,9 @@ void Engine::from_ucx(Request& request, const Arrived& arrived) {
     request.outcome.path = protocol::Path::kUcx;
     request.outcome.reason = protocol::Reason::kHostMemory;
     std::byte* into = request.data_;
-    if (into == nullptr || arrived.payload.bytes != request.outcome.bytes) {
-        // Not contiguous, or longer than the receive: fetched whole, then put in place.
+    if (into == nullptr || to_device || arrived.payload.bytes != request.outcome.bytes) {
+        // Not contiguous, longer than the receive, or for a device after UCX's offer can no longer
+        // be refused: fetched whole, then put in place.
         request.bounce_ = static_cast<std::byte*>(std::malloc(arrived.payload.bytes));
         into = request.bounce_;
         if (into == nullptr) {
@@ -205,7 +207,8 @@ void Engine::on_fetched(mover::ucx::Operation* operation, Status status) {
     auto& engine = *static_cast<Engine*>(operation->engine);
     auto& request = *static_cast<Request*>(operation->owner);
     if (request.bounce_ != nullptr && request.data_ != nullptr && status == Status::kOk) {
-        std::memcpy(request.data_, request.bounce_, request.outcome.bytes);
+        status = memory::copy(request.data_, request.where_, request.bounce_, memory::Pointer{},
+                              request.outcome.bytes);
         std::free(request.bounce_);
         request.bounce_ = nullptr;
     }

@@ -44,6 +44,16 @@ for ns in "$a" "$b"; do
     printf '127.0.0.1 localhost\n10.77.0.1 beeline-a\n10.77.0.2 beeline-b\n' >"/etc/netns/$ns/hosts"
 done
 
+# UCX takes an interface only once its link is up, which takes the kernel a moment.
+for ns in "$a" "$b"; do
+    for _ in $(seq 50); do
+        if ip -n "$ns" link show dev "$link${ns: -1}" | grep -q 'state UP'; then
+            break
+        fi
+        sleep 0.1
+    done
+done
+
 # A node has its own host name, and its own IPC namespace: without that UCX would find shared memory between them.
 cat >"$work/enter" <<END
 #!/bin/bash

@@ -92,7 +92,8 @@ bool decide(bool answer, MPI_Comm comm) {
 }
 
 /// Seconds of one iteration on this rank: the median over batches.
-double time_batches(Workload& workload, const Options& options, int iterations, MPI_Comm comm) {
+double time_batches(Workload& workload, const Options& options, int iterations, PathCounters& paths,
+                    MPI_Comm comm) {
     const int batches = std::min(kBatches, iterations);
     const double start = MPI_Wtime();
     std::vector<double> each;
@@ -103,7 +104,9 @@ double time_batches(Workload& workload, const Options& options, int iterations, 
         }
         const int share = share_of(iterations, batches, batch);
         synchronize(comm);
+        paths.resume();
         each.push_back(workload.run(share, Spread::kShared) / share);
+        paths.pause();
     }
     const auto middle = each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2);
     std::nth_element(each.begin(), middle, each.end());
@@ -124,12 +127,12 @@ Row measure(Workload& workload, const Options& options, std::size_t bytes, PathC
     }
     workload.prepare(bytes, round);
     const int iterations = settle(workload, options, bytes, comm);
-    paths.start();
-    double seconds = time_batches(workload, options, iterations, comm);
+    paths.clear();
+    double seconds = time_batches(workload, options, iterations, paths, comm);
 
     Row row;
     row.bytes = bytes;
-    row.path = paths.stop(comm);
+    row.path = paths.most_used(comm);
     if (options.validate) {
         right &= workload.correct(Spread::kShared) ? 1 : 0;
         MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, comm);

@@ -28,7 +28,7 @@ PathCounters::PathCounters(const std::string& prefix) {
             bind != MPI_T_BIND_NO_OBJECT) {
             continue;
         }
-        Counter counter{std::string(name).substr(prefix.size()), nullptr, 0};
+        Counter counter{std::string(name).substr(prefix.size()), nullptr};
         int values = 0;
         if (MPI_T_pvar_handle_alloc(session_, index, nullptr, &counter.handle, &values) ==
                 MPI_SUCCESS &&
@@ -57,16 +57,28 @@ unsigned long long PathCounters::read(const Counter& counter) const {
     return value;
 }
 
-void PathCounters::start() {
+void PathCounters::clear() {
+    for (Counter& counter : counters_) {
+        counter.used = 0;
+    }
+}
+
+void PathCounters::resume() {
     for (Counter& counter : counters_) {
         counter.before = read(counter);
     }
 }
 
-std::string PathCounters::stop(MPI_Comm comm) {
+void PathCounters::pause() {
+    for (Counter& counter : counters_) {
+        counter.used += read(counter) - counter.before;
+    }
+}
+
+std::string PathCounters::most_used(MPI_Comm comm) const {
     std::vector<unsigned long long> used;
     for (const Counter& counter : counters_) {
-        used.push_back(read(counter) - counter.before);
+        used.push_back(counter.used);
     }
     // A rank whose set differs would make the sum meaningless, so agree on its size first.
     int sizes[2] = {static_cast<int>(used.size()), -static_cast<int>(used.size())};

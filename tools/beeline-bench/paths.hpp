@@ -19,17 +19,22 @@ class PathCounters {
     PathCounters(const PathCounters&) = delete;
     PathCounters& operator=(const PathCounters&) = delete;
 
-    /// Remembers the counts as they are now.
-    void start();
-    /// The way used most since start(), counted over all ranks; several, joined by '+', when they
+    /// Forgets what was counted so far.
+    void clear();
+    /// Counts from here ...
+    void resume();
+    /// ... to here, and adds it up.
+    void pause();
+    /// The way used most since clear(), counted over all ranks; several, joined by '+', when they
     /// are within a tenth of each other. Collective over `comm`; all ranks get the same text.
-    std::string stop(MPI_Comm comm);
+    std::string most_used(MPI_Comm comm) const;
 
  private:
     struct Counter {
         std::string name;
         MPI_T_pvar_handle handle;
-        unsigned long long before;
+        unsigned long long before = 0;
+        unsigned long long used = 0;
     };
     unsigned long long read(const Counter& counter) const;
 

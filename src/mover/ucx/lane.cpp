@@ -40,9 +40,16 @@ ucs_status_t on_message(void* self, const void* header, std::size_t header_bytes
     payload.bytes = bytes;
     payload.rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     payload.keepable = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
-    const bool kept = static_cast<Lane*>(self)->deliver(
-        {static_cast<const std::byte*>(header), header_bytes}, payload);
-    return kept && (payload.keepable || payload.rendezvous) ? UCS_INPROGRESS : UCS_OK;
+    switch (static_cast<Lane*>(self)->deliver({static_cast<const std::byte*>(header), header_bytes},
+                                              payload)) {
+        case Lane::Delivery::kDone:
+            return UCS_OK;
+        case Lane::Delivery::kKept:
+            return payload.keepable || payload.rendezvous ? UCS_INPROGRESS : UCS_OK;
+        case Lane::Delivery::kRejected:
+            return UCS_ERR_CANCELED;
+    }
+    return UCS_OK;
 }
 
 void complete(void* request, void* user, ucs_status_t status) noexcept {
@@ -209,8 +216,26 @@ Status Lane::receive(const Payload& payload, void* into, Operation* operation) n
                    operation);
 }
 
-void Lane::reject(const Payload& payload) noexcept {
+Lane::Delivery Lane::deliver(std::span<const std::byte> header, const Payload& payload) noexcept {
+    delivering_ = payload.rendezvous ? payload.data : nullptr;
+    rejected_ = false;
+    const bool kept = receiver_.arrived(receiver_.self, header, payload);
+    delivering_ = nullptr;
+    if (rejected_) {
+        return Delivery::kRejected;
+    }
+    return kept ? Delivery::kKept : Delivery::kDone;
+}
+
+bool Lane::reject(const Payload& payload) noexcept {
+    if (can_reject(payload)) {
+        // UCX has not finished the descriptor while its callback runs: the callback's result says
+        // it.
+        rejected_ = true;
+        return true;
+    }
     ucp_am_data_release(worker_, payload.data);
+    return false;
 }
 
 void Lane::release(void* data) noexcept {

@@ -80,8 +80,11 @@ class Lane {
 
     /// Fetches rendezvous payload into host memory. Results as send().
     Status receive(const Payload& payload, void* into, Operation* operation) noexcept;
-    /// Refuses rendezvous payload: its sender is told kCanceled.
-    void reject(const Payload& payload) noexcept;
+    /// Refuses rendezvous payload. True: its sender is told kCanceled. False for payload that was
+    /// kept beyond its callback: UCX then has no way to say no, and tells the sender kOk.
+    bool reject(const Payload& payload) noexcept;
+    /// Whether reject() would tell the sender.
+    bool can_reject(const Payload& payload) const noexcept { return payload.data == delivering_; }
     /// Frees eager payload that was kept.
     void release(void* data) noexcept;
 
@@ -90,10 +93,11 @@ class Lane {
     /// Sends and receives not done yet.
     std::size_t outstanding() const noexcept { return outstanding_; }
 
+    /// What became of a delivered message.
+    enum class Delivery { kDone, kKept, kRejected };
+
     /// For the UCX callback only.
-    bool deliver(std::span<const std::byte> header, const Payload& payload) noexcept {
-        return receiver_.arrived(receiver_.self, header, payload);
-    }
+    Delivery deliver(std::span<const std::byte> header, const Payload& payload) noexcept;
     void finish(Operation* operation, Status status) noexcept;
 
  private:
@@ -108,6 +112,8 @@ class Lane {
     std::vector<std::unique_ptr<Operation[]>> blocks_;
     Operation* free_ = nullptr;
     std::size_t outstanding_ = 0;
+    const void* delivering_ = nullptr;  // rendezvous payload whose callback runs now
+    bool rejected_ = false;             // and it was refused
 };
 
 }  // namespace beeline::mover::ucx
