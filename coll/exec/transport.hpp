@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a schedule needs from point-to-point: ordered messages between the ranks of one communicator.
+// What a schedule needs from point-to-point: ordered messages between the ranks of one
+// communicator.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ using Handle = void*;
 /// Point-to-point as the executors see it. Addresses may be host or device memory, on either side
 /// independently. Messages of one (peer, channel, direction) arrive in the order they were posted.
 class Transport {
-   public:
+ public:
     virtual ~Transport() = default;
     virtual int rank() const noexcept = 0;
     virtual int size() const noexcept = 0;
@@ -25,7 +26,8 @@ class Transport {
     /// Starts receiving exactly `bytes` into `address`.
     virtual Result<Handle> receive(void* address, std::size_t bytes, int peer,
                                    int channel) noexcept = 0;
-    /// Waits until all are complete, whatever their outcome, and forgets them; the first failure is returned.
+    /// Waits until all are complete, whatever their outcome, and forgets them; the first failure is
+    /// returned.
     virtual Status wait(std::span<Handle> handles) noexcept = 0;
 };
 

@@ -1,22 +1,25 @@
 # tests/mpi/: programs that run under mpirun, and the scripts that run them.
+mpi_test_cppflags = $(MPI_PROGRAM_CPPFLAGS)
+mpi_test_ldadd = libgpu.la $(OMPI_LIBS)
+
 p2p_programs = tests/mpi/p2p_matrix tests/mpi/p2p_rules tests/mpi/p2p_types tests/mpi/rma_host \
 	tests/mpi/ledger
 check_PROGRAMS += $(p2p_programs)
 tests_mpi_p2p_matrix_SOURCES = tests/mpi/p2p_matrix.cpp tests/mpi/harness.hpp
-tests_mpi_p2p_matrix_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
-tests_mpi_p2p_matrix_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_p2p_matrix_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_matrix_LDADD = $(mpi_test_ldadd)
 tests_mpi_p2p_rules_SOURCES = tests/mpi/p2p_rules.cpp tests/mpi/harness.hpp
-tests_mpi_p2p_rules_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
-tests_mpi_p2p_rules_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_p2p_rules_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_rules_LDADD = $(mpi_test_ldadd)
 tests_mpi_p2p_types_SOURCES = tests/mpi/p2p_types.cpp tests/mpi/harness.hpp
-tests_mpi_p2p_types_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
-tests_mpi_p2p_types_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_p2p_types_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_types_LDADD = $(mpi_test_ldadd)
 tests_mpi_rma_host_SOURCES = tests/mpi/rma_host.cpp tests/mpi/harness.hpp
-tests_mpi_rma_host_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
-tests_mpi_rma_host_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_rma_host_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_rma_host_LDADD = $(mpi_test_ldadd)
 tests_mpi_ledger_SOURCES = tests/mpi/ledger.cpp tests/mpi/harness.hpp
-tests_mpi_ledger_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
-tests_mpi_ledger_LDADD = libgpu.la $(OMPI_LIBS)
+tests_mpi_ledger_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_ledger_LDADD = $(mpi_test_ldadd)
 
 coll_programs = tests/mpi/collectives tests/mpi/device_calls tests/mpi/layouts
 check_PROGRAMS += $(coll_programs)

@@ -43,7 +43,7 @@ set -- --oversubscribe --bind-to none "$@"
 case $stack in
     beeline)
         # The components by their place, not by beeline.conf, whose paths are those after installation.
-        set -- --mca mca_base_component_path "SYSTEM_DEFAULT:$stage$componentdir" "$@"
+        set -- --mca pml beeline --mca mca_base_component_path "SYSTEM_DEFAULT:$stage$componentdir" "$@"
         preload=$stage$componentdir/../beeline/libbeeline_preload.so
         if [ -r "$preload" ]; then
             set -- -x "LD_PRELOAD=$preload" "$@"
@@ -57,7 +57,9 @@ case $stack in
 esac
 
 if [ "$gpus" -gt 0 ]; then
-    set -- "$stage$bindir/softcuda-run" -g "$gpus" -- "$BEELINE_MPIRUN" "$@"
+    # -x: ranks on another node need the variables too.
+    set -- "$stage$bindir/softcuda-run" --quiet -g "$gpus" -- "$BEELINE_MPIRUN" -x LD_LIBRARY_PATH \
+        -x SOFTCUDA_DEVICES -x SOFTCUDA_KERNELS -x SOFTCUDA_QUIET "$@"
 else
     set -- "$BEELINE_MPIRUN" "$@"
 fi

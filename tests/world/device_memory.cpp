@@ -30,6 +30,7 @@ const cuda::Driver* load_driver() {
     const char* path = std::getenv("BEELINE_TEST_CUDA");
     setenv("SOFTCUDA_KERNELS", ".libs/libbeeline_kernels.so", 0);
     setenv("SOFTCUDA_DEVICES", "3", 0);
+    setenv("SOFTCUDA_ASYNC", "always", 0);  // a missing wait must show
     library = dlopen(path != nullptr ? path : ".libs/libcuda.so.1", RTLD_NOW);
     if (library == nullptr) {
         ADD_FAILURE() << dlerror();
@@ -54,6 +55,12 @@ void use_device(const cuda::Driver& driver, int rank) {
     CUcontext context = nullptr;
     ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&context, rank % devices), CUDA_SUCCESS);
     ASSERT_EQ(driver.cuCtxPushCurrent(context), CUDA_SUCCESS);
+}
+
+void reset_device(const cuda::Driver& driver, int rank) {
+    int devices = 0;
+    ASSERT_EQ(driver.cuDeviceGetCount(&devices), CUDA_SUCCESS);
+    ASSERT_EQ(BEELINE_FUNCTION(cuDevicePrimaryCtxReset)(rank % devices), CUDA_SUCCESS);
 }
 
 Buffer::Buffer(const cuda::Driver& driver, memory::Kind kind, std::size_t bytes, std::size_t skew)

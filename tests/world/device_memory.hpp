@@ -23,6 +23,9 @@ void* software_entry(const char* name);
 /// `rank`.
 void use_device(const cuda::Driver& driver, int rank);
 
+/// Destroys everything in the primary context of use_device's device, as cudaDeviceReset does.
+void reset_device(const cuda::Driver& driver, int rank);
+
 /// Memory of one kind with a poisoned margin on both sides, at a chosen misalignment. Needs a
 /// current context.
 class Buffer {

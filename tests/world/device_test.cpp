@@ -124,6 +124,29 @@ TEST(DeviceAllreduce, LongVectors) {
     }
 }
 
+// Streams, kernels and scratch of before the reset are dead, and their addresses may belong to
+// others now.
+TEST(DeviceAllreduce, SurvivesADeviceReset) {
+    ASSERT_NE(driver(), nullptr);
+    const Case what{5000, Type::kI64, Op::kSum, true, 0};
+    for (const char* algorithm : {"ring", "recursive_doubling"}) {
+        const Forced forced(algorithm);
+        Loopback world(2);
+        world.run([&](int rank) {
+            use_device(*driver(), rank);
+            AllreduceContext context;
+            for (int repeat = 0; repeat < 3; ++repeat) {
+                const Kind kind = rank == 0 ? Kind::kDevice : Kind::kHost;
+                EXPECT_EQ(run_case(what, {kind, kind}, context, world.transport(rank)), "");
+                if (rank == 0) {
+                    reset_device(*driver(), rank);
+                    use_device(*driver(), rank);
+                }
+            }
+        });
+    }
+}
+
 using Calls = unsigned long long (*)(const char*);
 
 /// Driver calls of a repeated allreduce by one rank, its peers being on the host.

@@ -16,6 +16,7 @@ tests_world_device_test_SOURCES = $(world_sources) tests/world/device_memory.cpp
 	tests/world/device_memory.hpp tests/world/device_test.cpp
 tests_world_device_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_world_device_test_LDADD = libcore.la $(GTEST_LIBS)
+EXTRA_tests_world_device_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
 TESTS += tests/world/fallbacks.sh
 endif
 EXTRA_DIST += tests/world/fallbacks.sh

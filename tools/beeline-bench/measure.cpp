@@ -18,6 +18,17 @@ constexpr int kMaxIterations = 10000;
 
 // The median of this many batches is reported: an interruption of one batch then leaves no mark.
 constexpr int kBatches = 9;
+constexpr int kWarmupParts = 5;
+
+// On a machine so busy that the batches take longer than this, fewer of them have to do.
+constexpr double kPatience = 1;
+
+constexpr int kDecisionTag = 3;
+
+/// Iterations of part `index` when `total` are dealt out to `parts`.
+int share_of(int total, int parts, int index) {
+    return total / parts + (index < total % parts ? 1 : 0);
+}
 
 int validated_rounds(std::size_t bytes) {
     return bytes <= kLarge ? 10 : 3;
@@ -41,10 +52,17 @@ bool run_checked(Workload& workload, std::size_t bytes, unsigned round) {
 /// Runs the warm-up and tells from its duration how many iterations to time. The same on all ranks.
 int settle(Workload& workload, const Options& options, std::size_t bytes, MPI_Comm comm) {
     const int warmup = warmup_iterations(options, bytes);
-    synchronize(comm);
-    const double start = MPI_Wtime();
-    workload.run(warmup, Spread::kShared);
-    const double each = (MPI_Wtime() - start) / std::max(warmup, 1);
+    // The fastest part counts: on a busy machine a slow one says nothing about the operation.
+    const int parts = std::min(warmup, kWarmupParts);
+    double each = 0;
+    for (int part = 0; part < parts; ++part) {
+        const int share = share_of(warmup, parts, part);
+        synchronize(comm);
+        const double start = MPI_Wtime();
+        workload.run(share, Spread::kShared);
+        const double spent = (MPI_Wtime() - start) / share;
+        each = part == 0 ? spent : std::min(each, spent);
+    }
     int iterations = options.iterations;
     if (iterations == 0) {
         // Without a warm-up there is nothing to go by.
@@ -56,16 +74,38 @@ int settle(Workload& workload, const Options& options, std::size_t bytes, MPI_Co
     return iterations;
 }
 
+/// Rank 0's answer on all ranks, by plain messages, so that it leaves no trace in the counters of
+/// collectives.
+bool decide(bool answer, MPI_Comm comm) {
+    int rank = 0;
+    int ranks = 0;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    int value = answer ? 1 : 0;
+    for (int peer = 1; rank == 0 && peer < ranks; ++peer) {
+        MPI_Send(&value, 1, MPI_INT, peer, kDecisionTag, comm);
+    }
+    if (rank != 0) {
+        MPI_Recv(&value, 1, MPI_INT, 0, kDecisionTag, comm, MPI_STATUS_IGNORE);
+    }
+    return value != 0;
+}
+
 /// Seconds of one iteration on this rank: the median over batches.
-double time_batches(Workload& workload, int iterations, MPI_Comm comm) {
+double time_batches(Workload& workload, const Options& options, int iterations, MPI_Comm comm) {
     const int batches = std::min(kBatches, iterations);
+    const double start = MPI_Wtime();
     std::vector<double> each;
     for (int batch = 0; batch < batches; ++batch) {
-        const int share = iterations / batches + (batch < iterations % batches ? 1 : 0);
+        const bool in_time = options.iterations > 0 || MPI_Wtime() - start < kPatience;
+        if (batch > 0 && !decide(in_time, comm)) {
+            break;
+        }
+        const int share = share_of(iterations, batches, batch);
         synchronize(comm);
         each.push_back(workload.run(share, Spread::kShared) / share);
     }
-    const auto middle = each.begin() + batches / 2;
+    const auto middle = each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2);
     std::nth_element(each.begin(), middle, each.end());
     return *middle;
 }
@@ -85,7 +125,7 @@ Row measure(Workload& workload, const Options& options, std::size_t bytes, PathC
     workload.prepare(bytes, round);
     const int iterations = settle(workload, options, bytes, comm);
     paths.start();
-    double seconds = time_batches(workload, iterations, comm);
+    double seconds = time_batches(workload, options, iterations, comm);
 
     Row row;
     row.bytes = bytes;
