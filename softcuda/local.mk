@@ -67,7 +67,7 @@ libcuda_la_LIBADD = $(PTHREAD_LIBS) -ldl
 libcuda_la_LDFLAGS = -version-info 1:0:0 -Wl,-z,nodelete \
 	-Wl,--version-script=$(srcdir)/softcuda/driver/exports.map
 EXTRA_libcuda_la_DEPENDENCIES = softcuda/driver/exports.map
-EXTRA_DIST += softcuda/driver/exports.map softcuda/softcuda-run.in
+EXTRA_DIST += softcuda/driver/exports.map softcuda/softcuda-run.in docs/softcuda.md
 
 # In the build tree the script finds the libraries in .libs beside it.
 bin_SCRIPTS += softcuda-run

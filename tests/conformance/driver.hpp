@@ -29,12 +29,13 @@ struct Entry<CUresult (*)(Arguments...)> {
 
 #define CONFORMANCE_ENTRIES(X)                                                                                                      \
     X(cuInit)                                                                                                                       \
-    X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuGetProcAddress) X(cuDeviceGet) X(                               \
-        cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem) X(cuDeviceGetAttribute)                         \
-        X(cuDeviceGetByPCIBusId) X(cuDeviceGetPCIBusId) X(cuDeviceCanAccessPeer) X(                                                 \
-            cuDeviceGetDefaultMemPool) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)                                     \
-            X(cuDevicePrimaryCtxReset) X(cuDevicePrimaryCtxGetState) X(cuCtxCreate_v2) X(cuCtxDestroy) X(                           \
-                cuCtxPushCurrent) X(cuCtxPopCurrent) X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice)                        \
+    X(cuDriverGetVersion)                                                                                                           \
+    X(cuGetErrorName) X(cuGetErrorString) X(cuGetProcAddress) X(cuDeviceGet) X(cuDeviceGetCount) X(                                 \
+        cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem) X(cuDeviceGetAttribute) X(cuDeviceGetByPCIBusId)                    \
+        X(cuDeviceGetPCIBusId) X(cuDeviceCanAccessPeer) X(cuDeviceGetDefaultMemPool) X(                                             \
+            cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxReset)                                       \
+            X(cuDevicePrimaryCtxGetState) X(cuCtxCreate_v2) X(cuCtxDestroy) X(cuCtxPushCurrent) X(                                  \
+                cuCtxPopCurrent) X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice)                                            \
                 X(cuCtxSynchronize) X(cuCtxGetStreamPriorityRange) X(cuCtxEnablePeerAccess) X(                                      \
                     cuCtxDisablePeerAccess) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemAllocPitch) X(cuMemFree)                           \
                     X(cuMemGetAddressRange) X(cuMemGetHandleForAddressRange) X(cuPointerGetAttribute) X(                            \

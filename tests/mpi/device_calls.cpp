@@ -304,6 +304,10 @@ void sendrecv_replace(Harness& test) {
 
 int main(int argc, char** argv) {
     Harness test(&argc, &argv);
+    if (!test.gpu) {
+        test.check(false, "say \"device\": everything here needs a GPU");
+        return test.finish();
+    }
     many_requests(test);
     restarted_requests(test);
     allreduce_types(test);

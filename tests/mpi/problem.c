@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The problem that Beeline solves, as a program: one rank sends device memory, another receives into
-// device memory. A stock Open MPI without CUDA support reads the pointers with the CPU and dies.
+// The problem that Beeline solves, as a program: one rank sends device memory, another receives
+// into device memory. A stock Open MPI without CUDA support reads the pointers with the CPU and
+// dies.
 #include <cuda.h>
 #include <mpi.h>
 #include <stdio.h>

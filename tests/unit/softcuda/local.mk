@@ -33,3 +33,22 @@ tests/unit/softcuda/tests_unit_softcuda_libapi_toolkit_la-api_facts_toolkit.lo: 
 tests/unit/softcuda/api_test-api_facts_beeline.$(OBJEXT): tests/unit/softcuda/api_names.inc
 endif
 endif
+
+# --- the driver itself
+EXTRA_DIST += tests/unit/softcuda/softcuda_run_test.sh
+TESTS += tests/unit/softcuda/softcuda_run_test.sh
+if HAVE_GTEST
+check_PROGRAMS += tests/unit/softcuda/driver_test
+TESTS += tests/unit/softcuda/driver_test tests/unit/softcuda/driver_async_test.sh
+EXTRA_DIST += tests/unit/softcuda/driver_async_test.sh
+tests_unit_softcuda_driver_test_SOURCES = \
+	tests/unit/softcuda/context_test.cpp tests/unit/softcuda/copy_test.cpp \
+	tests/unit/softcuda/driver_test.cpp tests/unit/softcuda/host_memory_test.cpp \
+	tests/unit/softcuda/ipc_test.cpp tests/unit/softcuda/kernel_test.cpp \
+	tests/unit/softcuda/memory_test.cpp tests/unit/softcuda/stream_test.cpp \
+	tests/unit/softcuda/support.hpp tests/unit/softcuda/vmm_test.cpp
+tests_unit_softcuda_driver_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+# The test brings its kernels' twins along; the driver finds them among the program's symbols.
+tests_unit_softcuda_driver_test_LDFLAGS = -export-dynamic
+tests_unit_softcuda_driver_test_LDADD = libcuda.la $(GTEST_LIBS)
+endif

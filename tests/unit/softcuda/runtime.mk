@@ -18,7 +18,9 @@ tests_unit_softcuda_runtime_kernels_la_LDFLAGS = -module -avoid-version -rpath $
 
 check_PROGRAMS += tests/unit/softcuda/runtime_test
 TESTS += tests/unit/softcuda/runtime_test
-tests_unit_softcuda_runtime_test_SOURCES = tests/unit/softcuda/runtime_test.cpp
+tests_unit_softcuda_runtime_test_SOURCES = \
+	tests/unit/softcuda/runtime_fixture.hpp tests/unit/softcuda/runtime_launch_test.cpp \
+	tests/unit/softcuda/runtime_test.cpp
 tests_unit_softcuda_runtime_test_CPPFLAGS = $(softcudart_cppflags) $(GTEST_CFLAGS) \
 	-DRUNTIME_TEST_KERNELS='"$(abs_builddir)/tests/unit/softcuda/.libs/runtime_kernels.so"'
 tests_unit_softcuda_runtime_test_LDFLAGS = -Lsoftcuda/dev \

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The software CUDA runtime over the software CUDA driver, as a program that links them sees it.
-#include <cuda_runtime.h>
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
@@ -12,33 +10,15 @@
 #include <thread>
 #include <vector>
 
-#include "softcuda/runtime/nvcc_abi.hpp"
+#include "runtime_fixture.hpp"
 
 namespace {
-
-constexpr size_t kBytes = 10000;
 
 std::vector<unsigned char> pattern(size_t length = kBytes) {
     std::vector<unsigned char> bytes(length);
     std::iota(bytes.begin(), bytes.end(), static_cast<unsigned char>(1));
     return bytes;
 }
-
-/// Leaves no error, no device choice and no context behind for the next test.
-class Runtime : public ::testing::Test {
- protected:
-    void TearDown() override {
-        static_cast<void>(cudaSetDevice(0));
-        static_cast<void>(cudaDeviceReset());
-        static_cast<void>(cudaGetLastError());
-    }
-
-    void* allocate(size_t bytes = kBytes) {
-        void* memory = nullptr;
-        EXPECT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
-        return memory;
-    }
-};
 
 TEST_F(Runtime, CountsAndDescribesDevices) {
     int count = 0;
@@ -378,117 +358,6 @@ TEST_F(Runtime, ComesAsCuda12Too) {
     EXPECT_EQ(clock_rate, expected);
     EXPECT_NE(dlsym(library, "cudaMemPrefetchAsync_v2"), nullptr);
     EXPECT_EQ(dlclose(library), 0);
-}
-
-// --- What nvcc makes of a kernel: a fat binary, a stub, and calls of the stub.
-
-struct FatHeader {
-    unsigned magic = 0xBA55ED50;
-    unsigned short version = 1;
-    unsigned short header_bytes = 16;
-    unsigned long long body_bytes = 0;
-};
-FatHeader fat_header;
-struct {
-    int magic;
-    int version;
-    const void* data;
-    void* file;
-} fat_wrapper = {0x466243b1, 1, &fat_header, nullptr};
-
-void stub_of_scale() {}
-void stub_of_missing() {}
-void stub_of_nothing() {}
-
-const void* address_of(void (*stub)()) {
-    return reinterpret_cast<const void*>(stub);
-}
-
-class Kernels : public Runtime {
- protected:
-    void SetUp() override {
-        image_ = __cudaRegisterFatBinary(&fat_wrapper);
-        ASSERT_NE(image_, nullptr);
-        add(stub_of_scale, "runtime_test_scale");
-        add(stub_of_missing, "runtime_test_missing");
-        __cudaRegisterFatBinaryEnd(image_);
-        EXPECT_EQ(__cudaInitModule(image_), 1);
-    }
-    void TearDown() override {
-        __cudaUnregisterFatBinary(image_);
-        Runtime::TearDown();
-    }
-
- private:
-    void add(void (*stub)(), const char* name) {
-        __cudaRegisterFunction(image_, reinterpret_cast<const char*>(stub), nullptr, name, -1,
-                               nullptr, nullptr, nullptr, nullptr, nullptr);
-    }
-    void** image_ = nullptr;
-};
-
-TEST_F(Kernels, RunTheirTwins) {
-    float values[] = {1, 2, 3, 4};
-    void* memory = allocate(sizeof values);
-    for (int device = 0; device < 2; ++device) {
-        ASSERT_EQ(cudaMemcpy(memory, values, sizeof values, cudaMemcpyDefault), cudaSuccess);
-        float factor = 3;
-        int count = 4;
-        void* arguments[] = {&memory, &factor, &count};
-        ASSERT_EQ(
-            cudaLaunchKernel(address_of(stub_of_scale), dim3(2), dim3(32), arguments, 0, nullptr),
-            cudaSuccess);
-        float back[4] = {};
-        ASSERT_EQ(cudaMemcpy(back, memory, sizeof back, cudaMemcpyDefault), cudaSuccess);
-        EXPECT_EQ(back[0], 3.0F);
-        EXPECT_EQ(back[3], 12.0F);
-        // Once more after a reset: modules go with their context.
-        ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
-        memory = allocate(sizeof values);
-    }
-}
-
-TEST_F(Kernels, LaunchThroughGeneratedStub) {
-    float value = 5;
-    void* memory = allocate(sizeof value);
-    ASSERT_EQ(cudaMemcpy(memory, &value, sizeof value, cudaMemcpyDefault), cudaSuccess);
-    ASSERT_EQ(__cudaPushCallConfiguration(dim3(1, 1, 1), dim3(8), 0, nullptr), 0U);
-    dim3 grid;
-    dim3 block;
-    size_t shared = 1;
-    cudaStream_t stream = cudaStreamLegacy;
-    ASSERT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared, &stream), cudaSuccess);
-    EXPECT_EQ(block.x, 8U);
-    EXPECT_EQ(shared, 0U);
-    EXPECT_EQ(stream, nullptr);
-    EXPECT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared, &stream),
-              cudaErrorMissingConfiguration);
-    cudaKernel_t kernel = nullptr;
-    ASSERT_EQ(__cudaGetKernel(&kernel, address_of(stub_of_scale)), cudaSuccess);
-    float factor = 2;
-    int count = 1;
-    void* arguments[] = {&memory, &factor, &count};
-    ASSERT_EQ(__cudaLaunchKernel(kernel, dim3(1), dim3(8), arguments, 0, nullptr), cudaSuccess);
-    ASSERT_EQ(cudaMemcpy(&value, memory, sizeof value, cudaMemcpyDefault), cudaSuccess);
-    EXPECT_EQ(value, 10.0F);
-}
-
-TEST_F(Kernels, RefuseWhatIsNotThere) {
-    void* arguments[] = {nullptr};
-    EXPECT_EQ(
-        cudaLaunchKernel(address_of(stub_of_missing), dim3(1), dim3(1), arguments, 0, nullptr),
-        cudaErrorNoKernelImageForDevice);
-    EXPECT_EQ(
-        cudaLaunchKernel(address_of(stub_of_nothing), dim3(1), dim3(1), arguments, 0, nullptr),
-        cudaErrorInvalidDeviceFunction);
-    cudaKernel_t kernel = nullptr;
-    EXPECT_EQ(__cudaGetKernel(&kernel, address_of(stub_of_nothing)),
-              cudaErrorInvalidDeviceFunction);
-    // The generated stub goes on with the null kernel.
-    EXPECT_EQ(__cudaLaunchKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr),
-              cudaErrorInvalidDeviceFunction);
-    int not_a_wrapper[8] = {};
-    EXPECT_EQ(__cudaRegisterFatBinary(not_a_wrapper), nullptr);
 }
 
 }  // namespace
