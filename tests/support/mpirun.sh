@@ -39,6 +39,11 @@ if [ "$(id -u)" -eq 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+if [ ! -w /dev/shm ] && [ -z "${UCX_TLS:-}" ]; then
+    # UCX gives up where it cannot make POSIX shared memory (a bare chroot); System V's it can.
+    export UCX_TLS=^posix
+fi
+
 # More ranks than cores are fine here, and no rank may be tied to a core another one spins on.
 set -- --oversubscribe --bind-to none "$@"
 case $stack in
