@@ -28,21 +28,18 @@ bool Engine::fragments(Request& request) {
         if (slot == nullptr) {
             return false;
         }
-        std::size_t head = 0;
-        if (request.started_ == 0) {
+        const bool first = request.started_ == 0;
+        const std::size_t head = first ? sizeof(wire::Eager) : sizeof(wire::Data);
+        const std::size_t length = std::min(total - request.started_, shm_->slot_bytes() - head);
+        if (first) {
             wire::Eager header;
             header.common.context = request.communicator_->id;
-            header.common.flags =
-                static_cast<std::uint16_t>(wire::kMore | (request.synchronous_ ? wire::kSync : 0));
+            header.common.flags = static_cast<std::uint16_t>(
+                (length < total ? wire::kMore : 0) | (request.synchronous_ ? wire::kSync : 0));
             header.envelope = envelope_of(*request.communicator_, request.send_tag_,
                                           request.sequence_, total, request.id_);
             std::memcpy(slot, &header, sizeof header);
-            head = sizeof header;
         } else {
-            head = sizeof(wire::Data);
-        }
-        const std::size_t length = std::min(total - request.started_, shm_->slot_bytes() - head);
-        if (request.started_ != 0) {
             wire::Data header;
             header.common.context = request.communicator_->id;
             header.common.flags = wire::kFragment;
