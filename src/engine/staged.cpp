@@ -168,12 +168,11 @@ void Engine::poll_pieces(int& events) {
         }
         piece = following;
     }
-    for (Piece* last = nullptr; Piece* piece = to_send_.pop_front();) {
-        if (piece == last) {
-            to_send_.push_front(piece);
-            break;
-        }
-        last = last == nullptr ? piece : last;
+    List<Piece> ready;  // each is tried once: those without room go back to to_send_
+    while (Piece* piece = to_send_.pop_front()) {
+        ready.push_back(piece);
+    }
+    while (Piece* piece = ready.pop_front()) {
         send_piece(piece);
     }
     for (std::size_t tries = waiting_payloads_.size(); tries > 0; --tries) {
