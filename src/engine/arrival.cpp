@@ -163,10 +163,14 @@ void Engine::on_control(std::span<const std::byte> in) {
         if (nack.sender_request == 0) {
             sender_failed(nack);
         } else if (Request* request = find_request(nack.sender_request, Request::Kind::kSend)) {
-            exports_.forget(request->where_.base);
-            request->outcome.reason = nack.reason < protocol::kReasons
-                                          ? protocol::Reason{nack.reason}
-                                          : protocol::Reason::kOpenFailed;
+            const protocol::Reason reason = nack.reason < protocol::kReasons
+                                                ? protocol::Reason{nack.reason}
+                                                : protocol::Reason::kOpenFailed;
+            if (reason == protocol::Reason::kOpenFailed ||
+                reason == protocol::Reason::kCopyFailed) {
+                exports_.forget(request->where_.base);  // the handle may be at fault
+            }
+            request->outcome.reason = reason;
         }
     } else {
         malformed(in, "control");
