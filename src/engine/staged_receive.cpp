@@ -82,7 +82,7 @@ void Engine::piece_received(Piece* piece, Status status) {
 /// Returns true when the payload was kept.
 bool Engine::on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payload) {
     Request* request = expects(data);
-    if (request == nullptr) {
+    if (request == nullptr || data.length > staging_.chunk_bytes()) {
         if (payload.rendezvous) {
             ucx_->reject(payload);
         }
