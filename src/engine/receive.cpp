@@ -92,6 +92,14 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
             request.data_ = static_cast<std::byte*>(request.buffer_.address);
         }
     }
+    if (request.peer_ == nullptr &&
+        (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) {
+        if (arrived.body == Body::kUcxRendezvous) {
+            ucx_->reject(arrived.payload);
+        }
+        receive_done(request, Status::kUnreachable);
+        return;
+    }
     if (arrived.synchronous && arrived.body == Body::kEager && request.peer_ != nullptr) {
         wire::Ack ack;
         ack.common.context = arrived.context;
