@@ -150,7 +150,9 @@ Communicator* Engine::add_communicator(std::uint32_t id, int rank, int peers, Re
                 }
                 break;
             case match::Order::kEarly:
-                order.hold(message);
+                if (!order.hold(message)) {
+                    drop(message);
+                }
                 break;
             case match::Order::kDuplicate:
                 drop(message);
