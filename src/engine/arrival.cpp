@@ -146,13 +146,14 @@ void Engine::on_control(std::span<const std::byte> in) {
     if (wire::decode(in, cts)) {
         on_cts(cts);
     } else if (wire::decode(in, fin)) {
-        if (Request* request = find_request(fin.sender_request, Request::Kind::kSend)) {
+        Request* request = find_send(fin.sender_request, Request::Awaits::kAnswer);
+        if (request != nullptr && request->pieces_ == 0) {  // else UCX holds the data
             request->outcome.reason = protocol::Reason::kDirect;
             send_done(*request, protocol::Path::kCudaIpc,
                       fin.status == 0 ? Status::kOk : Status::kIo);
         }
     } else if (wire::decode(in, ack)) {
-        if (Request* request = find_request(ack.sender_request, Request::Kind::kSend)) {
+        if (Request* request = find_send(ack.sender_request, Request::Awaits::kAck)) {
             if (request->pieces_ != 0) {
                 request->cts_seen_ = true;  // UCX has not let go of the data yet
             } else {
@@ -162,7 +163,7 @@ void Engine::on_control(std::span<const std::byte> in) {
     } else if (wire::decode(in, nack)) {
         if (nack.sender_request == 0) {
             sender_failed(nack);
-        } else if (Request* request = find_request(nack.sender_request, Request::Kind::kSend)) {
+        } else if (Request* request = find_send(nack.sender_request, Request::Awaits::kAnswer)) {
             const protocol::Reason reason = nack.reason < protocol::kReasons
                                                 ? protocol::Reason{nack.reason}
                                                 : protocol::Reason::kOpenFailed;

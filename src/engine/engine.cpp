@@ -269,6 +269,18 @@ Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
     return request;
 }
 
+/// The send that waits for an answer of this sort.
+Request* Engine::find_send(std::uint64_t id, Request::Awaits awaits) noexcept {
+    Request* request = find_request(id, Request::Kind::kSend);
+    if (request != nullptr && request->awaits_ != awaits) {
+        log_once(LogLevel::kError, "engine.unexpected_answer",
+                 "a peer answers request %#llx, which does not wait for such an answer: ignored",
+                 static_cast<unsigned long long>(id));
+        return nullptr;
+    }
+    return request;
+}
+
 void Engine::count(protocol::Path path, std::size_t bytes, protocol::Reason reason) noexcept {
     ++counters_.messages[static_cast<std::size_t>(path)];
     counters_.bytes[static_cast<std::size_t>(path)] += bytes;

@@ -202,6 +202,7 @@ class Engine {
     void count(protocol::Path path, std::size_t bytes, protocol::Reason reason) noexcept;
     void classify(Request& request) noexcept;
     Request* find_request(std::uint64_t id, Request::Kind kind) noexcept;
+    Request* find_send(std::uint64_t id, Request::Awaits awaits) noexcept;
 
     config::Params params_;
     protocol::Limits limits_;

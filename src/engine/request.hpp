@@ -51,8 +51,15 @@ struct Request : match::Posted, ListNode<> {
  private:
     friend class Engine;
     enum class Kind : std::uint8_t { kSend, kReceive };
+    /// What a send expects from its receiver; anything else that names it is ignored.
+    enum class Awaits : std::uint8_t {
+        kNothing,
+        kAck,     ///< sent whole, to be told of the match
+        kAnswer,  ///< CTS, FIN or NACK to what was offered
+    };
 
     Kind kind_ = Kind::kSend;
+    Awaits awaits_ = Awaits::kNothing;
     bool synchronous_ = false;
     bool active_ = false;
     bool cts_seen_ = false;  // staged transfer agreed

@@ -152,6 +152,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.synchronous_ = mode == SendMode::kSynchronous;
     request.active_ = true;
     request.cts_seen_ = false;
+    request.awaits_ = Request::Awaits::kNothing;
     request.communicator_ = &communicator;
     request.peer_ = peer;
     request.destination_ = destination;
@@ -280,6 +281,7 @@ bool Engine::eager_shm(Request& request) {
             return false;
         }
     }
+    request.awaits_ = request.synchronous_ ? Request::Awaits::kAck : Request::Awaits::kNothing;
     request.outcome.path = protocol::Path::kShm;
     if (!request.synchronous_ || status != Status::kOk) {
         send_done(request, protocol::Path::kShm, status);
@@ -318,6 +320,7 @@ Status Engine::eager_ucx(Request& request) {
     operation->owner = &request;
     operation->engine = this;
     operation->done = on_eager_sent;
+    request.awaits_ = request.synchronous_ ? Request::Awaits::kAck : Request::Awaits::kNothing;
     request.outcome.path = protocol::Path::kUcx;
     request.pieces_ = 1;
     const Status status = ucx_->send(to, operation, request.data_, request.buffer_.bytes, false);
@@ -361,6 +364,7 @@ Status Engine::ucx_rendezvous(Request& request) {
     operation->owner = &request;
     operation->engine = this;
     operation->done = on_rendezvous_sent;
+    request.awaits_ = Request::Awaits::kAnswer;
     request.pieces_ = 1;
     const Status status = ucx_->send(to, operation, request.data_, request.buffer_.bytes, true);
     if (status == Status::kRetry) {
@@ -429,6 +433,7 @@ Status Engine::offers(Request& request) {
     staged.type = wire::OfferType::kStaged;
     staged.staged.chunk_bytes = static_cast<std::uint32_t>(params_.pml_staging_chunk);
     request.id_ = table_.add(&request);
+    request.awaits_ = Request::Awaits::kAnswer;
     rts.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
                                request.buffer_.bytes, request.id_);
     std::array<std::byte, wire::kMaxRtsBytes> message;

@@ -12,10 +12,11 @@
 namespace beeline::engine {
 
 void Engine::on_cts(const wire::Cts& cts) {
-    Request* request = find_request(cts.sender_request, Request::Kind::kSend);
-    if (request == nullptr || request->cts_seen_) {
+    Request* request = find_send(cts.sender_request, Request::Awaits::kAnswer);
+    if (request == nullptr) {
         return;
     }
+    request->awaits_ = Request::Awaits::kNothing;
     request->cts_seen_ = true;
     request->remote_id_ = cts.receiver_request;
     request->wanted_ = std::min<std::size_t>(cts.bytes, request->buffer_.bytes);
