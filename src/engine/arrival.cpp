@@ -103,6 +103,7 @@ void Engine::on_eager(std::span<const std::byte> header, std::span<const std::by
     Arrived arrived;
     arrived.body = Body::kEager;
     arrived.synchronous = (eager.common.flags & wire::kSync) != 0;
+    arrived.unreadable = (eager.common.flags & wire::kUnreadable) != 0;
     arrived.context = eager.common.context;
     arrived.envelope = eager.envelope;
     arrived.data = data;
@@ -287,6 +288,7 @@ Message* Engine::keep(const Arrived& arrived) {
     if (copy_self) {
         const Status status = gather(*self, data);
         message->arrived.body = Body::kEager;
+        message->arrived.unreadable = status != Status::kOk;
         message->arrived.data = {data, room};
         message->arrived.sender = nullptr;
         send_done(*self, protocol::Path::kSelf, status);

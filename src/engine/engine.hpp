@@ -145,6 +145,7 @@ class Engine {
     Status ucx_rendezvous(Request& request);
     Status offers(Request& request);
     Status to_self(Request& request);
+    void tell_unreadable(Request& request);
     Status gather(Request& request, void* out);
     Status need_bounce(Request& request, bool fill);
     mover::shm::Link* link(Peer& peer);

@@ -92,6 +92,11 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
             request.data_ = static_cast<std::byte*>(request.buffer_.address);
         }
     }
+    if (arrived.unreadable) {
+        request.outcome.bytes = 0;
+        receive_done(request, Status::kDriver);
+        return;
+    }
     if (request.peer_ == nullptr &&
         (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) {
         if (arrived.body == Body::kUcxRendezvous) {

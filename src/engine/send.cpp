@@ -204,9 +204,23 @@ Status Engine::begin(Request& request) {
         return status;
     }
     if (status != Status::kOk) {
+        if (status == Status::kDriver || status == Status::kNoMemory) {
+            tell_unreadable(request);
+        }
         finish(request, status);
     }
     return Status::kOk;
+}
+
+/// Takes the message's turn with one that has no data, so that its receive fails instead of waiting
+/// and the messages after it are not held up.
+void Engine::tell_unreadable(Request& request) {
+    wire::Eager header;
+    header.common.context = request.communicator_->id;
+    header.common.flags = wire::kUnreadable;
+    header.envelope =
+        envelope_of(*request.communicator_, request.send_tag_, request.sequence_, 0, 0);
+    control(*request.peer_, bytes_of(header));
 }
 
 /// The message's bytes into host memory `out`.
@@ -253,7 +267,6 @@ bool Engine::eager_shm(Request& request) {
     header.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
                                   bytes, request.id_);
     mover::shm::Link& to = *request.peer_->link;
-    Status status = Status::kOk;
     if (sizeof header + bytes <= mover::shm::Lane::kInlineBytes && request.data_ != nullptr &&
         !request.where_.on_device()) {
         if (!shm_->send_inline(to, bytes_of(header), {request.data_, bytes})) {
@@ -273,9 +286,13 @@ bool Engine::eager_shm(Request& request) {
             pin_own(request.where_);
         }
         std::memcpy(slot, &header, sizeof header);
-        // A failed copy is still sent, so that the receiver is not left waiting; the sender reports
-        // it.
-        status = gather(request, slot + sizeof header);
+        const Status status = gather(request, slot + sizeof header);
+        if (status != Status::kOk) {
+            shm_->drop_slot(index);
+            tell_unreadable(request);
+            send_done(request, protocol::Path::kShm, status);
+            return true;
+        }
         if (!shm_->send_slot(to, index, sizeof header + bytes)) {
             shm_->drop_slot(index);
             return false;
@@ -283,8 +300,8 @@ bool Engine::eager_shm(Request& request) {
     }
     request.awaits_ = request.synchronous_ ? Request::Awaits::kAck : Request::Awaits::kNothing;
     request.outcome.path = protocol::Path::kShm;
-    if (!request.synchronous_ || status != Status::kOk) {
-        send_done(request, protocol::Path::kShm, status);
+    if (!request.synchronous_) {
+        send_done(request, protocol::Path::kShm, Status::kOk);
     }
     return true;
 }

@@ -15,7 +15,7 @@ static_assert(
     "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
 
 /// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 
 /// Limits that a decoder enforces on what peers claim.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
@@ -38,6 +38,9 @@ enum class MessageType : std::uint8_t {
 
 /// Bits of Common::flags. Bits that are not named here are ignored.
 inline constexpr std::uint16_t kSync = 1;  ///< EAGER, RTS: answer with ACK when matched
+
+/// EAGER without data: the sender could not read the message, which takes its turn all the same.
+inline constexpr std::uint16_t kUnreadable = 2;
 
 /// Ways to move a message. kRdma is not spoken in this version: such an offer is skipped.
 enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3 };
