@@ -22,6 +22,7 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
     request.source = source;
     request.tag = tag;
     request.pieces_ = 0;
+    request.driver_failed_ = false;
     request.id_ = 0;
     if (match::Unexpected* found = communicator.matcher.post(&request)) {
         auto* message = static_cast<Message*>(found);
@@ -58,6 +59,7 @@ Status Engine::receive_matched(Request& request, Communicator& communicator, Mes
     request.buffer_ = buffer;
     request.outcome = {};
     request.pieces_ = 0;
+    request.driver_failed_ = false;
     request.id_ = 0;
     deliver(request, message->arrived);
     message->arrived.body = Body::kEager;
@@ -276,6 +278,7 @@ void Engine::ask_staged(Request& request, std::uint32_t sender_chunk) {
         }
     }
     request.id_ = table_.add(&request);
+    request.started_ = 0;
     request.finished_ = 0;
     send_cts(request, request.wanted_, sender_chunk);
 }

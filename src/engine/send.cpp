@@ -153,6 +153,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.active_ = true;
     request.cts_seen_ = false;
     request.awaits_ = Request::Awaits::kNothing;
+    request.driver_failed_ = false;
     request.communicator_ = &communicator;
     request.peer_ = peer;
     request.destination_ = destination;
