@@ -35,6 +35,11 @@ void set_environment(const Job& job, int rank) {
     {
         Rank self(rank, job, shared);
         body(self, argument);
+        if (job.abrupt) {
+            self.barrier();
+            std::fflush(nullptr);
+            std::_Exit(testing::Test::HasFailure() ? 1 : 0);
+        }
     }
     std::fflush(nullptr);
     std::_Exit(testing::Test::HasFailure() ? 1 : 0);
@@ -129,6 +134,15 @@ void Rank::meet() {
 
 void Rank::barrier() {
     meet();
+}
+
+void Rank::await(int rank, std::uint64_t step, bool progressing) {
+    while (shared_.values[rank].load() < step) {
+        if (progressing) {
+            engine_->progress();
+        }
+        usleep(20);
+    }
 }
 
 void Rank::progress(int times) {

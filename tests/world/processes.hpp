@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Job {
     bool cuda = true;       ///< load the software device (for rank r, device r)
     std::string fault;      ///< SOFTCUDA_FAULT
     int fault_rank = -1;    ///< the rank with the fault; -1: all
+    bool abrupt = false;    ///< ranks end after their body as they are, with messages under way
     unsigned seconds = 60;  ///< a rank that takes longer is killed, and the job fails
 };
 
@@ -46,7 +48,7 @@ struct Shared {
     static constexpr std::size_t kAddressBytes = 16384;
     std::atomic<int> waiting;
     std::atomic<unsigned> generation;
-    std::atomic<std::uint64_t> values[16];  ///< the test's own
+    std::atomic<std::uint64_t> values[kRanks];  ///< steps reached, by rank
     struct {
         std::atomic<std::size_t> bytes;
         std::byte data[kAddressBytes];
@@ -66,6 +68,14 @@ class Rank {
     int rank() const { return rank_; }
     int size() const { return job_.size; }
     Shared& shared() { return shared_; }
+    /// The address a rank has published.
+    std::span<const std::byte> address_of(int rank) const {
+        return {shared_.addresses[rank].data, shared_.addresses[rank].bytes.load()};
+    }
+    /// Tells the other ranks, without any message, that `step` is reached.
+    void reach(std::uint64_t step) { shared_.values[rank_].store(step); }
+    /// Waits until a rank has reached a step, making progress or not.
+    void await(int rank, std::uint64_t step, bool progressing);
     engine::Engine& engine() { return *engine_; }
     const cuda::Driver* driver() const { return driver_; }
     engine::Communicator& world() { return *world_; }
