@@ -18,6 +18,9 @@ check_machine() {
     if [ ! -r /proc/self/status ]; then
         die "/proc is not mounted here, and the compiler, mpirun and Beeline need it; as root: mount -t proc proc /proc"
     fi
+    if [ ! -d /sys/class/net ]; then
+        say "note: /sys is not mounted, so hwloc and UCX will print complaints; all works without it"
+    fi
 }
 
 # run_logged NAME TEXT COMMAND...: runs the command with its output in $logs/NAME.log. Shows on a terminal how long it

@@ -6,6 +6,8 @@
 namespace beeline::plugin::pml {
 namespace {
 
+constexpr int kOwnPolls = 200;  // some 2 microseconds
+
 int start_new(Request* request, ompi_request_t** handle) {
     const engine::Engine::Guard guard(engine());
     request->super.req_state = OMPI_REQUEST_ACTIVE;
@@ -16,6 +18,17 @@ int start_new(Request* request, ompi_request_t** handle) {
     }
     *handle = &request->super;
     return OMPI_SUCCESS;
+}
+
+/// Sends a small host message without a request; false when it needs one.
+bool send_now(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination,
+              int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator) {
+    if (mode == MCA_PML_BASE_SEND_SYNCHRONOUS || mode == MCA_PML_BASE_SEND_BUFFERED) {
+        return false;
+    }
+    const engine::Engine::Guard guard(engine());
+    return engine().try_send(communicator_of(communicator), destination, tag,
+                             describe(buffer, count, type));
 }
 
 }  // namespace
@@ -53,6 +66,10 @@ int isend_init(const void* buffer, std::size_t count, ompi_datatype_t* type, int
 int isend(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination, int tag,
           mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator,
           ompi_request_t** request) {
+    if (send_now(buffer, count, type, destination, tag, mode, communicator)) {
+        *request = &ompi_request_empty;  // complete, and a send has no status to tell
+        return OMPI_SUCCESS;
+    }
     return start_new(
         take_request(false, true, buffer, count, type, destination, tag, mode, communicator),
         request);
@@ -60,19 +77,23 @@ int isend(const void* buffer, std::size_t count, ompi_datatype_t* type, int dest
 
 int send(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination, int tag,
          mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator) {
-    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && mode != MCA_PML_BASE_SEND_BUFFERED) {
-        const engine::Engine::Guard guard(engine());
-        if (engine().try_send(communicator_of(communicator), destination, tag,
-                              describe(buffer, count, type))) {
-            return OMPI_SUCCESS;
-        }
+    if (send_now(buffer, count, type, destination, tag, mode, communicator)) {
+        return OMPI_SUCCESS;
     }
     ompi_request_t* request = nullptr;
-    const int outcome = isend(buffer, count, type, destination, tag, mode, communicator, &request);
+    const int outcome = start_new(
+        take_request(false, true, buffer, count, type, destination, tag, mode, communicator),
+        &request);
     return outcome != OMPI_SUCCESS ? outcome : finish_blocking(request, nullptr);
 }
 
 int finish_blocking(ompi_request_t* request, ompi_status_public_t* status) {
+    // A short message is about to arrive or will not for long: look for it without the detour
+    // through everyone's progress functions, then wait as everybody does.
+    for (int poll = 0; poll < kOwnPolls && !REQUEST_COMPLETE(request); ++poll) {
+        const engine::Engine::Guard guard(engine());
+        engine().progress();
+    }
     ompi_request_wait_completion(request);
     const int outcome = request->req_status.MPI_ERROR;
     if (status != MPI_STATUS_IGNORE) {

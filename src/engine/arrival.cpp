@@ -10,6 +10,12 @@
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
+namespace {
+
+// A bound on what a peer may make this process allocate for a message in fragments.
+constexpr std::size_t kMaxFragmented = std::size_t{1} << 20;
+
+}  // namespace
 
 void Engine::malformed(std::span<const std::byte> in, const char* lane) noexcept {
     log_once(
@@ -33,7 +39,14 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
             return;
         case wire::MessageType::kData: {
             wire::Data data;
-            if (wire::decode(in, data)) {
+            if (!wire::decode(in, data)) {
+                break;
+            }
+            if ((data.common.flags & wire::kFragment) != 0) {
+                engine.on_fragment(data, in.subspan(sizeof data), arrival.sender);
+                return;
+            }
+            {
                 engine.on_data_shm(data, arrival.sender);
                 return;
             }
@@ -96,7 +109,13 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
 void Engine::on_eager(std::span<const std::byte> header, std::span<const std::byte> data,
                       std::uint32_t shm_sender) {
     wire::Eager eager;
-    if (!wire::decode(header, eager) || eager.envelope.bytes != data.size()) {
+    if (!wire::decode(header, eager)) {
+        malformed(header, "eager");
+        return;
+    }
+    const bool more = (eager.common.flags & wire::kMore) != 0 && shm_sender != Arrived::kNoSender;
+    if (more ? eager.envelope.bytes <= data.size() || eager.envelope.bytes > kMaxFragmented
+             : eager.envelope.bytes != data.size()) {
         malformed(header, "eager");
         return;
     }
@@ -108,6 +127,9 @@ void Engine::on_eager(std::span<const std::byte> header, std::span<const std::by
     arrived.envelope = eager.envelope;
     arrived.data = data;
     arrived.shm_sender = shm_sender;
+    if (more) {
+        arrived.assembly = start_assembly(arrived, shm_sender);
+    }
     arrive(arrived);
 }
 
@@ -196,9 +218,7 @@ void Engine::accept(Communicator& communicator, const Arrived& arrived) {
         log_once(LogLevel::kError, "engine.source",
                  "a message claims to come from rank %d of communicator %u, which has %d: ignored",
                  arrived.envelope.source, communicator.id, communicator.size());
-        if (arrived.body == Body::kUcxRendezvous) {
-            ucx_->reject(arrived.payload);
-        }
+        refuse_unmatched(arrived);
         return;
     }
     match::Sequencer& order = communicator.at(arrived.envelope.source).order;
@@ -221,9 +241,7 @@ void Engine::accept(Communicator& communicator, const Arrived& arrived) {
             log_once(LogLevel::kError, "engine.duplicate",
                      "message %u from rank %d of communicator %u came twice: the second is ignored",
                      arrived.envelope.sequence, arrived.envelope.source, communicator.id);
-            if (arrived.body == Body::kUcxRendezvous) {
-                ucx_->reject(arrived.payload);
-            }
+            refuse_unmatched(arrived);
             return;
     }
 }
@@ -246,7 +264,7 @@ void Engine::match_kept(Communicator& communicator, Message* message) {
     const wire::Envelope& envelope = message->arrived.envelope;
     if (match::Posted* posted = communicator.matcher.arrive(envelope.source, envelope.tag)) {
         deliver(*static_cast<Request*>(posted), message->arrived);
-        message->arrived.body = Body::kEager;  // whatever it was, the receive has it now
+        release(*message);
         drop(message);
         return;
     }
@@ -256,8 +274,16 @@ void Engine::match_kept(Communicator& communicator, Message* message) {
     communicator.matcher.add_unexpected(message);
 }
 
+/// Marks a kept message as taken by a receive, whatever it was.
+void Engine::release(Message& message) noexcept {
+    message.arrived.body = Body::kEager;
+    message.arrived.assembly = nullptr;
+}
+
 Message* Engine::keep(const Arrived& arrived) {
-    std::size_t room = arrived.body == Body::kEager ? arrived.data.size() : 0;
+    std::size_t room = arrived.assembly != nullptr    ? arrived.assembly->total
+                       : arrived.body == Body::kEager ? arrived.data.size()
+                                                      : 0;
     // A small message to this process is copied now, so that its send completes as eager ones do.
     Request* self = arrived.body == Body::kSelf ? arrived.sender : nullptr;
     const bool copy_self =
@@ -276,10 +302,15 @@ Message* Engine::keep(const Arrived& arrived) {
     message->arrived = arrived;
     auto* data = reinterpret_cast<std::byte*>(message + 1);
     if (arrived.body == Body::kEager) {
-        if (room != 0) {
-            std::memcpy(data, arrived.data.data(), room);
+        if (!arrived.data.empty()) {
+            std::memcpy(data, arrived.data.data(), arrived.data.size());
         }
         message->arrived.data = {data, room};
+        if (Assembly* assembly = arrived.assembly; assembly != nullptr) {
+            assembly->into = data;
+            assembly->room = room;
+            assembly->message = message;
+        }
         message->arrived.shm_sender = Arrived::kNoSender;
     } else if (arrived.ipc != nullptr) {
         message->ipc_copy = *arrived.ipc;
@@ -296,10 +327,18 @@ Message* Engine::keep(const Arrived& arrived) {
     return message;
 }
 
-void Engine::drop(Message* message) {
-    if (message->arrived.body == Body::kUcxRendezvous) {
-        ucx_->reject(message->arrived.payload);
+/// Lets go of what a message that nobody will receive still has at its sender.
+void Engine::refuse_unmatched(const Arrived& arrived) {
+    if (arrived.body == Body::kUcxRendezvous) {
+        ucx_->reject(arrived.payload);
     }
+    if (arrived.assembly != nullptr) {
+        disown(arrived.assembly);
+    }
+}
+
+void Engine::drop(Message* message) {
+    refuse_unmatched(message->arrived);
     message->~Message();
     std::free(message);
 }

@@ -37,7 +37,8 @@ mover::shm::Geometry geometry_of(const config::Params& params) noexcept {
 
 Engine::Engine(const config::Params& params)
     : params_(params),
-      limits_{params.pml_eager_limit, params.pml_ucx_eager_limit, params.pml_device_eager_limit},
+      limits_{params.pml_eager_limit, params.pml_fragments_limit, params.pml_ucx_eager_limit,
+              params.pml_device_eager_limit},
       node_(topo::this_node()),
       exports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
       imports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),

@@ -126,6 +126,8 @@ class Engine {
                   std::uint32_t shm_sender);
     void on_rts(std::span<const std::byte> in, const mover::ucx::Payload* payload);
     void on_control(std::span<const std::byte> in);
+    void on_fragment(const wire::Data& header, std::span<const std::byte> data,
+                     std::uint32_t sender);
     void malformed(std::span<const std::byte> in, const char* lane) noexcept;
     void arrive(const Arrived& arrived);
     void accept(Communicator& communicator, const Arrived& arrived);
@@ -133,11 +135,16 @@ class Engine {
     void match_kept(Communicator& communicator, Message* message);
     Message* keep(const Arrived& arrived);
     void drop(Message* message);
+    void release(Message& message) noexcept;
+    void refuse_unmatched(const Arrived& arrived);
     Communicator* find(std::uint32_t context) const noexcept {
         return context < communicators_.size() ? communicators_[context] : nullptr;
     }
 
     // send.cpp: the start of a send
+    static wire::Envelope envelope_of(const Communicator& communicator, int tag,
+                                      std::uint32_t sequence, std::size_t bytes,
+                                      std::uint64_t id) noexcept;
     protocol::SendChoice choose(const Request& request) const noexcept;
     Status begin(Request& request);
     bool eager_shm(Request& request);
@@ -165,6 +172,13 @@ class Engine {
     void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk);
     void abandon(Request& request);
     static void on_fetched(mover::ucx::Operation* operation, Status status);
+
+    // fragments.cpp: host messages in several slots
+    bool fragments(Request& request);
+    Assembly* start_assembly(const Arrived& arrived, std::uint32_t sender);
+    void assemble_into(Request& request, Assembly& assembly, std::span<const std::byte> start);
+    void assembled(Assembly& assembly);
+    void disown(Assembly* assembly) noexcept;
 
     // pull.cpp: CUDA IPC get
     bool start_pull(Request& request, const wire::IpcOffer& offer);
@@ -216,6 +230,7 @@ class Engine {
     unsigned idle_polls_ = 0;
     unsigned ucx_interest_ = 0;  // polls for which UCX is asked every time
     std::vector<Communicator*> communicators_;
+    std::vector<std::unique_ptr<Assembly>> assemblies_;
     Message* orphans_ = nullptr;  // newest first
     RequestTable<Request> table_;
     List<Request> waiting_sends_;  // no slot, chunk or queue room yet

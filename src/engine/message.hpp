@@ -14,6 +14,19 @@
 namespace beeline::engine {
 
 struct Request;
+struct Message;
+
+/// A message whose fragments are still coming, in order.
+struct Assembly {
+    std::uint32_t sender = 0;  ///< index in the shared memory lane's directory
+    std::uint64_t id = 0;      ///< the sender's, unique among its messages
+    std::size_t total = 0;
+    std::size_t received = 0;
+    std::size_t room = 0;        ///< bytes at `into`; what is beyond is dropped (truncation)
+    std::byte* into = nullptr;   ///< null: nobody wants the message any more
+    Request* request = nullptr;  ///< the receive it goes to, once matched
+    Message* message = nullptr;  ///< or the kept message
+};
 
 /// Where the data of a message is.
 enum class Body : std::uint8_t {
@@ -31,6 +44,7 @@ struct Arrived {
     std::uint32_t context = 0;
     wire::Envelope envelope;
     std::span<const std::byte> data;       ///< kEager
+    Assembly* assembly = nullptr;          ///< kEager, when `data` is not whole yet: its start
     std::uint32_t shm_sender = kNoSender;  ///< kEager: whose slot `data` lies in
     const wire::IpcOffer* ipc = nullptr;   ///< kOffers, when offered
     std::uint32_t sender_chunk = 0;        ///< kOffers, kUcxRendezvous: chunk the sender stages by

@@ -27,7 +27,7 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
     if (match::Unexpected* found = communicator.matcher.post(&request)) {
         auto* message = static_cast<Message*>(found);
         deliver(request, message->arrived);
-        message->arrived.body = Body::kEager;  // the receive has it now
+        release(*message);
         drop(message);
     }
     return Status::kOk;
@@ -62,7 +62,7 @@ Status Engine::receive_matched(Request& request, Communicator& communicator, Mes
     request.driver_failed_ = false;
     request.id_ = 0;
     deliver(request, message->arrived);
-    message->arrived.body = Body::kEager;
+    release(*message);
     drop(message);
     return Status::kOk;
 }
@@ -116,6 +116,11 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     switch (arrived.body) {
         case Body::kEager:
             request.outcome.reason = protocol::Reason::kSmall;
+            if (arrived.assembly != nullptr) {
+                assemble_into(request, *arrived.assembly,
+                              arrived.data.first(arrived.assembly->received));
+                return;
+            }
             if (request.where_.on_device() && arrived.shm_sender != Arrived::kNoSender) {
                 pin_payload(arrived.shm_sender, request.where_);
             }

@@ -13,10 +13,9 @@
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
-namespace {
-
-wire::Envelope envelope_of(const Communicator& communicator, int tag, std::uint32_t sequence,
-                           std::size_t bytes, std::uint64_t id) noexcept {
+wire::Envelope Engine::envelope_of(const Communicator& communicator, int tag,
+                                   std::uint32_t sequence, std::size_t bytes,
+                                   std::uint64_t id) noexcept {
     wire::Envelope envelope;
     envelope.source = communicator.rank;
     envelope.tag = tag;
@@ -25,6 +24,8 @@ wire::Envelope envelope_of(const Communicator& communicator, int tag, std::uint3
     envelope.sender_request = id;
     return envelope;
 }
+
+namespace {
 
 std::span<const std::byte> bytes_of(const wire::Eager& header) noexcept {
     return std::as_bytes(std::span(&header, 1));
@@ -161,6 +162,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.buffer_ = buffer;
     request.outcome = {};
     request.pieces_ = 0;
+    request.started_ = 0;
     request.id_ = 0;
     classify(request);
     if (buffer.bytes != 0 && buffer.layout == nullptr) {
@@ -189,6 +191,9 @@ Status Engine::begin(Request& request) {
             break;
         case protocol::Start::kEagerShm:
             status = eager_shm(request) ? Status::kOk : Status::kRetry;
+            break;
+        case protocol::Start::kFragments:
+            status = fragments(request) ? Status::kOk : Status::kRetry;
             break;
         case protocol::Start::kEagerUcx:
             status = eager_ucx(request);

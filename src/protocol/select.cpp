@@ -14,6 +14,9 @@ SendChoice choose_start(const SendFacts& facts, const Limits& limits) noexcept {
     if (facts.bytes <= eager) {
         return {facts.shared_memory ? Start::kEagerShm : Start::kEagerUcx, Reason::kSmall};
     }
+    if (facts.shared_memory && !facts.on_device && facts.bytes <= limits.fragments) {
+        return {Start::kFragments, Reason::kSmall};
+    }
     if (facts.on_device) {
         return {Start::kOffers, Reason::kNone};
     }

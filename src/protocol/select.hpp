@@ -12,6 +12,7 @@ namespace beeline::protocol {
 enum class Start {
     kSelf,           ///< same process: matched locally, copied once
     kEagerShm,       ///< header and data through the shared memory lane
+    kFragments,      ///< the same, in several slots that are filled and emptied at the same time
     kEagerUcx,       ///< header and data in one UCX active message
     kUcxRendezvous,  ///< UCX fetches host memory straight into the receive buffer
     kOffers,         ///< an RTS with offers; the receiver chooses
@@ -28,6 +29,7 @@ struct SendFacts {
 /// Sizes that decide, from the parameters.
 struct Limits {
     std::size_t eager = 0;
+    std::size_t fragments = 0;  ///< host data through shared memory
     std::size_t ucx_eager = 0;
     std::size_t device_eager = 0;
 };

@@ -38,6 +38,10 @@ enum class MessageType : std::uint8_t {
 
 /// Bits of Common::flags. Bits that are not named here are ignored.
 inline constexpr std::uint16_t kSync = 1;  ///< EAGER, RTS: answer with ACK when matched
+inline constexpr std::uint16_t kMore =
+    2;  ///< EAGER: the data is the start of it; the rest follows as fragments
+inline constexpr std::uint16_t kFragment =
+    4;  ///< DATA: more of the EAGER whose sender_request this names; follows the header
 
 /// EAGER without data: the sender could not read the message, which takes its turn all the same.
 inline constexpr std::uint16_t kUnreadable = 2;

@@ -19,14 +19,14 @@ const char* load_driver() {
         return dlerror();
     }
     // The header maps plain names to exported ones (cuMemAlloc to cuMemAlloc_v2): expand first.
-#define CONFORMANCE_LOAD(entry)                                  \
+#define X(entry)                                                 \
     {                                                            \
         void* found = dlsym(library, CONFORMANCE_STRING(entry)); \
         std::memcpy(&cu.entry.function, &found, sizeof found);   \
         cu.entry.name = CONFORMANCE_STRING(entry);               \
     }
-    CONFORMANCE_ENTRIES(CONFORMANCE_LOAD)
-#undef CONFORMANCE_LOAD
+#include "tests/conformance/driver_entries.def"
+#undef X
     return nullptr;
 }
 

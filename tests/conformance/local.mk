@@ -5,6 +5,7 @@ beeline_conformance_SOURCES = \
 	tests/conformance/copies.cpp \
 	tests/conformance/driver.cpp \
 	tests/conformance/driver.hpp \
+	tests/conformance/driver_entries.def \
 	tests/conformance/errors.cpp \
 	tests/conformance/host_memory.cpp \
 	tests/conformance/ipc.cpp \

@@ -15,4 +15,4 @@ check -n 3
 check -n 4
 check -n 4 --mca coll_beeline_allreduce_algorithm ring
 check -n 3 --mca coll_beeline_allreduce_algorithm staged
-check -n 3 --mca pml ob1
+check --stack coll -n 3

@@ -17,7 +17,7 @@ fail() {
 }
 
 launch -n 1 "$program" device
-launch -n 3 --mca pml ob1 "$program" device
+launch --stack coll -n 3 "$program" device
 launch -n 4 --mca coll_beeline_allreduce_algorithm ring "$program" device
 
 # The report says which way each call took, and all ranks took the same.
@@ -33,7 +33,7 @@ grep -q 'rank 0: allreduce  *0  *1  *[1-9][0-9]*  *[1-9]' "$output" || fail "not
 # A copy that fails is an MPI error that says which call, why and where.
 SOFTCUDA_FAULT='cuMemcpyAsync:1+:700'
 export SOFTCUDA_FAULT
-if launch -n 2 -x SOFTCUDA_FAULT --mca pml ob1 "$program" device >"$output" 2>&1; then
+if launch --stack coll -n 2 -x SOFTCUDA_FAULT "$program" device >"$output" 2>&1; then
     fail "failing copies went unnoticed"
 fi
 grep -q 'iallreduce: copying from the device buffer 0x' "$output" || fail "the failing copy was not named"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs a program under mpirun with a chosen stack, on machines small and large, as root or as a user.
-#   mpirun.sh [--stack beeline|installed|ob1|ucx] [--gpus N] [--timeout SECONDS] MPIRUN-ARGUMENTS... PROGRAM ...
-# --stack    beeline (default): the components of this build; installed: the same by PREFIX's beeline.conf;
+#   mpirun.sh [--stack beeline|coll|installed|ob1|ucx] [--gpus N] [--timeout SECONDS] MPIRUN-ARGUMENTS... PROGRAM ...
+# --stack    beeline (default): the components of this build; coll: of them, only coll/beeline over pml/ob1;
+#            installed: the same by PREFIX's beeline.conf;
 #            ob1, ucx: Open MPI's own, without Beeline
 # --gpus     run with N virtual GPUs of SoftCUDA; 0 (default): with whatever driver the machine has
 # --timeout  end the job after this many seconds (default 60), exit code 124
@@ -38,12 +39,19 @@ if [ "$(id -u)" -eq 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+if [ ! -w /dev/shm ] && [ -z "${UCX_TLS:-}" ]; then
+    # UCX gives up where it cannot make POSIX shared memory (a bare chroot); System V's it can.
+    export UCX_TLS=^posix
+fi
+
 # More ranks than cores are fine here, and no rank may be tied to a core another one spins on.
 set -- --oversubscribe --bind-to none "$@"
 case $stack in
-    beeline)
+    beeline | coll)
+        pml=beeline
+        [ "$stack" = beeline ] || pml=ob1
         # The components by their place, not by beeline.conf, whose paths are those after installation.
-        set -- --mca pml beeline --mca mca_base_component_path "SYSTEM_DEFAULT:$stage$componentdir" "$@"
+        set -- --mca pml $pml --mca mca_base_component_path "SYSTEM_DEFAULT:$stage$componentdir" "$@"
         preload=$stage$componentdir/../beeline/libbeeline_preload.so
         if [ -r "$preload" ]; then
             set -- -x "LD_PRELOAD=$preload" "$@"
@@ -53,7 +61,7 @@ case $stack in
     ob1) set -- --mca pml ob1 "$@" ;;
     # Without these two UCX declines a machine that has no InfiniBand.
     ucx) set -- --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any "$@" ;;
-    *) echo "mpirun.sh: --stack $stack: expected beeline, installed, ob1 or ucx" >&2; exit 2 ;;
+    *) echo "mpirun.sh: --stack $stack: expected beeline, coll, installed, ob1 or ucx" >&2; exit 2 ;;
 esac
 
 if [ "$gpus" -gt 0 ]; then
