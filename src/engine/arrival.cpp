@@ -114,6 +114,11 @@ void Engine::on_eager(std::span<const std::byte> header, std::span<const std::by
         return;
     }
     const bool more = (eager.common.flags & wire::kMore) != 0 && shm_sender != Arrived::kNoSender;
+    const bool unreadable = (eager.common.flags & wire::kUnreadable) != 0;
+    if (unreadable && (more || !data.empty())) {
+        malformed(header, "eager");
+        return;
+    }
     if (more ? eager.envelope.bytes <= data.size() || eager.envelope.bytes > kMaxFragmented
              : eager.envelope.bytes != data.size()) {
         malformed(header, "eager");
@@ -122,7 +127,7 @@ void Engine::on_eager(std::span<const std::byte> header, std::span<const std::by
     Arrived arrived;
     arrived.body = Body::kEager;
     arrived.synchronous = (eager.common.flags & wire::kSync) != 0;
-    arrived.unreadable = (eager.common.flags & wire::kUnreadable) != 0;
+    arrived.unreadable = unreadable;
     arrived.context = eager.common.context;
     arrived.envelope = eager.envelope;
     arrived.data = data;

@@ -44,7 +44,7 @@ inline constexpr std::uint16_t kFragment =
     4;  ///< DATA: more of the EAGER whose sender_request this names; follows the header
 
 /// EAGER without data: the sender could not read the message, which takes its turn all the same.
-inline constexpr std::uint16_t kUnreadable = 2;
+inline constexpr std::uint16_t kUnreadable = 8;
 
 /// Ways to move a message. kRdma is not spoken in this version: such an offer is skipped.
 enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3 };

@@ -79,10 +79,12 @@ TEST(EnginePaths, AreTheOnesTheTablePromises) {
         } rows[] = {
             {Kind::kHost, Kind::kHost, 8, Path::kShm, Reason::kSmall},
             {Kind::kDevice, Kind::kDevice, 8, Path::kShm, Reason::kSmall},
-            {Kind::kHost, Kind::kHost, kLarge, Path::kUcx, Reason::kHostMemory},
+            {Kind::kHost, Kind::kHost, kLarge, Path::kShm, Reason::kSmall},
+            {Kind::kHost, Kind::kDevice, kLarge, Path::kShm, Reason::kSmall},
+            {Kind::kHost, Kind::kHost, 300000, Path::kUcx, Reason::kHostMemory},
             {Kind::kDevice, Kind::kDevice, kLarge, Path::kCudaIpc, Reason::kDirect},
             {Kind::kDevice, Kind::kHost, kLarge, Path::kStaged, Reason::kReceiverHost},
-            {Kind::kHost, Kind::kDevice, kLarge, Path::kStaged, Reason::kReceiverDevice},
+            {Kind::kHost, Kind::kDevice, 300000, Path::kStaged, Reason::kReceiverDevice},
             {Kind::kManaged, Kind::kDevice, kLarge, Path::kStaged, Reason::kNotExportable},
         };
         Ticket ticket;

@@ -62,6 +62,7 @@ class Planner {
         const std::size_t thresholds[] = {1,
                                           72,  // the most that travels in a cell
                                           p.pml_eager_limit,
+                                          p.pml_fragments_limit,
                                           p.pml_ucx_eager_limit,
                                           p.pml_device_eager_limit,
                                           p.pml_staging_chunk,

@@ -53,6 +53,7 @@ config::Params tiny() {
     params.pml_shm_slots = 4;
     params.pml_shm_chunks = 2;
     params.pml_eager_limit = 256;
+    params.pml_fragments_limit = 9000;
     params.pml_ucx_eager_limit = 512;
     params.pml_device_eager_limit = 128;
     params.pml_staging_chunk = 4096;

@@ -10,7 +10,7 @@
 namespace beeline::protocol {
 namespace {
 
-constexpr Limits kLimits{1000, 2000, 300};
+constexpr Limits kLimits{1000, 5000, 2000, 300};
 
 SendChoice choose(std::size_t bytes, bool shared_memory, bool on_device) {
     return choose_start({bytes, false, shared_memory, on_device}, kLimits);
@@ -31,13 +31,13 @@ TEST(ChooseStart, SameProcessIsAlwaysMatchedLocally) {
 
 /// What is eager up to `limit`, and how larger messages start.
 void check_threshold(bool shared_memory, bool on_device, std::size_t limit, Start eager,
-                     SendChoice large) {
+                     SendChoice large, std::size_t most = std::size_t{1} << 40) {
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, limit - 1, limit}) {
         const SendChoice choice = choose(bytes, shared_memory, on_device);
         EXPECT_EQ(choice.start, eager) << bytes;
         EXPECT_EQ(choice.reason, Reason::kSmall) << bytes;
     }
-    for (const std::size_t bytes : {limit + 1, limit + 2, std::size_t{1} << 40}) {
+    for (const std::size_t bytes : {limit + 1, limit + 2, most}) {
         const SendChoice choice = choose(bytes, shared_memory, on_device);
         EXPECT_EQ(choice.start, large.start) << bytes;
         EXPECT_EQ(choice.reason, large.reason) << bytes;
@@ -46,7 +46,17 @@ void check_threshold(bool shared_memory, bool on_device, std::size_t limit, Star
 
 TEST(ChooseStart, HostBySharedMemory) {
     check_threshold(true, false, kLimits.eager, Start::kEagerShm,
-                    {Start::kUcxRendezvous, Reason::kHostMemory});
+                    {Start::kFragments, Reason::kSmall}, kLimits.fragments);
+    for (const std::size_t bytes : {kLimits.fragments + 1, std::size_t{1} << 40}) {
+        EXPECT_EQ(choose(bytes, true, false).start, Start::kUcxRendezvous) << bytes;
+        EXPECT_EQ(choose(bytes, true, false).reason, Reason::kHostMemory) << bytes;
+    }
+}
+
+TEST(ChooseStart, WithoutFragments) {
+    const Limits limits{1000, 0, 2000, 300};
+    EXPECT_EQ(choose_start({1000, false, true, false}, limits).start, Start::kEagerShm);
+    EXPECT_EQ(choose_start({1001, false, true, false}, limits).start, Start::kUcxRendezvous);
 }
 
 TEST(ChooseStart, HostByUcx) {
@@ -65,7 +75,7 @@ TEST(ChooseStart, DeviceByUcx) {
 }
 
 TEST(ChooseStart, LimitOfZeroLeavesOnlyEmptyMessagesEager) {
-    const Limits limits{64, 64, 0};
+    const Limits limits{64, 64, 64, 0};
     EXPECT_EQ(choose_start({0, false, true, true}, limits).start, Start::kEagerShm);
     EXPECT_EQ(choose_start({1, false, true, true}, limits).start, Start::kOffers);
 }
