@@ -22,7 +22,7 @@ core_sources = \
 	src/engine/send.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
 # Visible here, so that libbeeline.so can export it; its version script says what really is.
-libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default
+libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default -fno-semantic-interposition
 libcore_la_LIBADD = $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
 libcore_la_SOURCES = $(core_sources)
 core_sources += \

@@ -9,6 +9,11 @@
 #include "base/log.hpp"
 
 namespace beeline::mover::shm {
+namespace {
+
+constexpr std::size_t kSlotsInTurn = 16;
+
+}  // namespace
 
 // Memory order: a sender fills the cell (and the slot it names) and then stores the cell's sequence
 // with release; the receiver loads the sequence with acquire before it reads either. The receiver
@@ -77,7 +82,10 @@ Cell* Lane::claim(Link& to) noexcept {
 }
 
 std::byte* Lane::take_slot(std::uint32_t& index) noexcept {
-    while (sent_count_ > 0) {
+    // Few slots in turn stay in the cache; looking at many returned ones at once overlaps the cache
+    // misses.
+    const bool few = sent_count_ < kSlotsInTurn && !free_slots_.empty();
+    while (!few && sent_count_ > 0) {
         const std::uint32_t oldest = sent_slots_[sent_begin_];
         if (own_.slot(oldest).busy.load(std::memory_order_acquire) != 0) {
             break;
@@ -99,11 +107,10 @@ bool Lane::send_slot(Link& to, std::uint32_t index, std::size_t bytes) noexcept 
     if (cell == nullptr) {
         return false;
     }
-    Slot& slot = own_.slot(index);
-    slot.bytes = static_cast<std::uint32_t>(bytes);
-    slot.busy.store(1, std::memory_order_relaxed);
-    cell->bytes = 0;
-    cell->slot = index;
+    own_.slot(index).busy.store(1, std::memory_order_relaxed);
+    cell->bytes = static_cast<std::uint32_t>(bytes) & 0x7fffffffU;
+    cell->in_slot = 1;
+    cell->slot = static_cast<std::uint16_t>(index);
     publish(to, *cell);
     const std::size_t end = sent_begin_ + sent_count_;
     sent_slots_[end < sent_slots_.size() ? end : end - sent_slots_.size()] = index;
@@ -151,8 +158,8 @@ int Lane::progress(int limit) noexcept {
 
 void Lane::deliver(const Cell& cell) noexcept {
     const std::uint32_t sender = cell.sender;
-    const std::uint32_t bytes = cell.bytes;
-    if (bytes != 0) {
+    const std::uint32_t bytes = cell.bytes;  // read once: the peer could change it
+    if (cell.in_slot == 0) {
         if (bytes <= kInlineBytes) {
             receiver_.arrived(receiver_.self, {{cell.body, bytes}, sender, 0, false});
         }
@@ -168,9 +175,8 @@ void Lane::deliver(const Cell& cell) noexcept {
         return;
     }
     Slot& slot = from->slot(index);
-    const std::uint32_t length = slot.bytes;  // read once: the peer could change it
-    if (length <= from->geometry().slot_bytes) {
-        receiver_.arrived(receiver_.self, {{from->slot_body(index), length}, sender, index, true});
+    if (bytes <= from->geometry().slot_bytes) {
+        receiver_.arrived(receiver_.self, {{from->slot_body(index), bytes}, sender, index, true});
     }
     slot.busy.store(0, std::memory_order_release);
 }

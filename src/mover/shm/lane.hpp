@@ -66,7 +66,8 @@ class Lane {
         if (!tail.empty()) {
             __builtin_memcpy(body + head.size(), tail.data(), tail.size());
         }
-        cell->bytes = static_cast<std::uint16_t>(head.size() + tail.size());
+        cell->bytes = static_cast<std::uint32_t>(head.size() + tail.size()) & 0x7fffffffU;
+        cell->in_slot = 0;
         publish(to, *cell);
         return true;
     }

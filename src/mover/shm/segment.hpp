@@ -12,22 +12,22 @@
 
 namespace beeline::mover::shm {
 
-/// One message, or a pointer to a slot that holds it. Two cache lines: an 8-byte MPI message fits
-/// the first.
+/// One message, or a pointer to a slot that holds it. An 8-byte MPI message fits the first cache
+/// line; what spares most messages the second memory access of a slot is worth the longer cell.
 struct alignas(128) Cell {
     std::atomic<std::uint64_t> sequence;  ///< position when free, position + 1 when filled
     std::uint16_t sender;                 ///< index in the receiver's directory
-    std::uint16_t bytes;                  ///< of the message in `body`; 0: it is in a slot or chunk
-    std::uint32_t slot;                   ///< the sender's slot or chunk, when bytes is 0
-    std::byte body[112];
+    std::uint16_t slot;                   ///< the sender's slot, when in_slot
+    std::uint32_t bytes : 31;             ///< of the message
+    std::uint32_t in_slot : 1;            ///< it is in a slot rather than in `body`
+    std::byte body[496];
 };
-static_assert(sizeof(Cell) == 128);
+static_assert(sizeof(Cell) == 512);
 
 /// A sender's eager slot; the message follows. The receiver frees it.
 struct alignas(64) Slot {
     std::atomic<std::uint32_t> busy;
-    std::uint32_t bytes;  ///< of the message
-    std::byte padding[56];
+    std::byte padding[60];
 };
 static_assert(sizeof(Slot) == 64);
 

@@ -4,6 +4,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "base/log.hpp"
@@ -80,23 +81,13 @@ Result<std::unique_ptr<Lane>> Lane::create(Receiver receiver) noexcept {
 }
 
 Status Lane::start_worker() noexcept {
-    ucp_config_t* config = nullptr;
-    ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
-    if (status == UCS_OK) {
-        ucp_params_t params{};
-        params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-        params.features = UCP_FEATURE_AM;
-        params.name = "beeline";
-        status = ucp_init(&params, config, &context_);
-        ucp_config_release(config);
+    bool open = open_worker(nullptr);
+    if (!open && std::getenv("UCX_TLS") == nullptr) {
+        // Where /dev/shm cannot be written UCX's posix transport fails, and UCX with it.
+        log_once(LogLevel::kWarning, "ucx.posix", "UCX is tried again without its posix transport");
+        open = open_worker("^posix");
     }
-    if (status == UCS_OK) {
-        ucp_worker_params_t params{};
-        params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-        // One thread at a time, though not always the same one: the engine's lock sees to it.
-        params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-        status = ucp_worker_create(context_, &params, &worker_);
-    }
+    ucs_status_t status = open ? UCS_OK : UCS_ERR_NO_DEVICE;
     if (status == UCS_OK) {
         ucp_am_handler_param_t handler{};
         handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
@@ -113,13 +104,47 @@ Status Lane::start_worker() noexcept {
         status = ucp_worker_get_address(worker_, &address, &length);
     }
     if (status != UCS_OK) {
-        log(LogLevel::kError, "UCX could not be started: %s", ucs_status_string(status));
+        log(LogLevel::kError,
+            "without UCX there is no way to other nodes: pml/beeline is not used");
         return Status::kUnsupported;
     }
     const auto* bytes = reinterpret_cast<const std::byte*>(address);
     address_.assign(bytes, bytes + length);
     ucp_worker_release_address(worker_, address);
     return Status::kOk;
+}
+
+/// Opens context and worker, with these transports if not null; nothing is left open on failure.
+bool Lane::open_worker(const char* transports) noexcept {
+    ucp_config_t* config = nullptr;
+    ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
+    if (status == UCS_OK && transports != nullptr) {
+        status = ucp_config_modify(config, "TLS", transports);
+    }
+    if (status == UCS_OK) {
+        ucp_params_t params{};
+        params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+        params.features = UCP_FEATURE_AM;
+        params.name = "beeline";
+        status = ucp_init(&params, config, &context_);
+        ucp_config_release(config);
+    }
+    if (status == UCS_OK) {
+        ucp_worker_params_t params{};
+        params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+        // One thread at a time, though not always the same one: the engine's lock sees to it.
+        params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+        status = ucp_worker_create(context_, &params, &worker_);
+    }
+    if (status != UCS_OK && context_ != nullptr) {
+        ucp_cleanup(context_);
+        context_ = nullptr;
+    }
+    if (status != UCS_OK) {
+        log_once(LogLevel::kWarning, "ucx.open", "UCX could not be started: %s",
+                 ucs_status_string(status));
+    }
+    return status == UCS_OK;
 }
 
 Lane::~Lane() {

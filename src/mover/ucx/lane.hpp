@@ -103,6 +103,7 @@ class Lane {
  private:
     Lane() = default;
     Status start_worker() noexcept;
+    bool open_worker(const char* transports) noexcept;
     Status started(void* request, Operation* operation) noexcept;
 
     ucp_context* context_ = nullptr;
