@@ -60,7 +60,7 @@ class Planner {
     std::size_t bytes() {
         const config::Params& p = job_.params;
         const std::size_t thresholds[] = {1,
-                                          72,  // the most that travels in a cell
+                                          456,  // the most that travels in a cell
                                           p.pml_eager_limit,
                                           p.pml_fragments_limit,
                                           p.pml_ucx_eager_limit,

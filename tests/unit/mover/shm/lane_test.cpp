@@ -67,13 +67,15 @@ class LanePair : public testing::Test {
         return true;
     }
     /// A cell of the receiver's queue as only a misbehaving peer fills it.
-    void forge(std::uint16_t sender, std::uint16_t bytes, std::uint32_t slot) {
+    void forge_slot(std::uint32_t sender, std::uint32_t slot) { forge(sender, 8, true, slot); }
+    void forge(std::uint32_t sender, std::uint32_t bytes, bool in_slot, std::uint32_t slot) {
         Header& header = link_->segment.header();
         const std::uint64_t position = header.tail.fetch_add(1);
         Cell& cell = link_->segment.cell(position);
-        cell.sender = sender;
-        cell.bytes = bytes;
-        cell.slot = slot;
+        cell.sender = static_cast<std::uint16_t>(sender);
+        cell.bytes = bytes & 0x7fffffffU;
+        cell.in_slot = in_slot ? 1 : 0;
+        cell.slot = static_cast<std::uint16_t>(slot);
         cell.sequence.store(position + 1, std::memory_order_release);
     }
 
@@ -188,13 +190,13 @@ TEST_F(LanePair, ChunksAreTakenSeenAndReleased) {
 TEST_F(LanePair, BogusSendersAndIndicesAreIgnored) {
     const std::uint16_t us = link_->index;
     const test::LogCapture log;
-    forge(us, 0, kGeometry.slots);
-    forge(us, 0, UINT32_MAX);
-    forge(us + 1, 0, 0);
-    forge(kMaxSenders, 0, 0);
-    forge(UINT16_MAX, 0, 0);
-    forge(us, Lane::kInlineBytes + 1, 0);
-    forge(us, UINT16_MAX, 0);
+    forge_slot(us, kGeometry.slots);
+    forge_slot(us, UINT16_MAX);
+    forge_slot(us + 1U, 0);
+    forge_slot(kMaxSenders, 0);
+    forge_slot(UINT16_MAX, 0);
+    forge(us, Lane::kInlineBytes + 1, false, 0);
+    forge(us, UINT32_MAX, false, 0);
     ASSERT_TRUE(send("still there"));
     EXPECT_EQ(to_->progress(100), 8);
     ASSERT_EQ(inbox_.entries.size(), 1U);
@@ -231,7 +233,7 @@ TEST_F(LanePair, DirectoryEntryOfAStrangerIsNotFollowed) {
     entry.nonce = from_->location().nonce + 1;
     entry.descriptor = from_->location().descriptor;
     entry.ready.store(1, std::memory_order_release);
-    forge(static_cast<std::uint16_t>(index), 0, 0);
+    forge_slot(index, 0);
     EXPECT_EQ(to_->progress(1), 1);
     EXPECT_TRUE(inbox_.entries.empty());
 }
