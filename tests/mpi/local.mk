@@ -21,6 +21,16 @@ tests_mpi_ledger_SOURCES = tests/mpi/ledger.cpp tests/mpi/harness.hpp
 tests_mpi_ledger_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_ledger_LDADD = $(mpi_test_ldadd)
 
+semantics_programs = tests/mpi/p2p_random
+check_PROGRAMS += $(semantics_programs)
+tests_mpi_p2p_random_SOURCES = tests/mpi/p2p_random.cpp tests/mpi/arena.hpp tests/mpi/harness.hpp \
+	tests/mpi/program.cpp tests/mpi/program.hpp
+tests_mpi_p2p_random_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_random_LDADD = $(mpi_test_ldadd)
+semantics_scripts = tests/mpi/p2p_random_test.sh
+TESTS += $(semantics_scripts)
+EXTRA_DIST += $(semantics_scripts)
+
 coll_programs = tests/mpi/collectives tests/mpi/device_calls tests/mpi/layouts
 check_PROGRAMS += $(coll_programs)
 tests_mpi_collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \
