@@ -21,7 +21,8 @@ tests_mpi_ledger_SOURCES = tests/mpi/ledger.cpp tests/mpi/harness.hpp
 tests_mpi_ledger_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_ledger_LDADD = $(mpi_test_ldadd)
 
-semantics_programs = tests/mpi/p2p_random tests/mpi/communicators tests/mpi/joining
+semantics_programs = tests/mpi/p2p_random tests/mpi/communicators tests/mpi/joining \
+	tests/mpi/threads
 check_PROGRAMS += $(semantics_programs)
 tests_mpi_p2p_random_SOURCES = tests/mpi/p2p_random.cpp tests/mpi/arena.hpp tests/mpi/harness.hpp \
 	tests/mpi/program.cpp tests/mpi/program.hpp
@@ -33,7 +34,11 @@ tests_mpi_communicators_LDADD = $(mpi_test_ldadd)
 tests_mpi_joining_SOURCES = tests/mpi/joining.cpp tests/mpi/harness.hpp
 tests_mpi_joining_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_joining_LDADD = $(mpi_test_ldadd)
-semantics_scripts = tests/mpi/p2p_random_test.sh tests/mpi/communicators_test.sh tests/mpi/joining_test.sh
+tests_mpi_threads_SOURCES = tests/mpi/threads.cpp tests/mpi/contexts.hpp tests/mpi/harness.hpp
+tests_mpi_threads_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_threads_LDADD = $(mpi_test_ldadd)
+semantics_scripts = tests/mpi/p2p_random_test.sh tests/mpi/communicators_test.sh tests/mpi/joining_test.sh \
+	tests/mpi/threads_test.sh
 TESTS += $(semantics_scripts)
 EXTRA_DIST += $(semantics_scripts)
 
