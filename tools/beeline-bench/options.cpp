@@ -131,8 +131,11 @@ void add_options(CLI::App& app, Options& options, Text& text) {
         ->delimiter(',')
         ->excludes("-m");
     app.add_option("-i,--iterations", options.iterations,
-                   "Iterations for each size (default: as many as fit a fraction of a second)")
+                   "Iterations for each size (default: as many as fit --milliseconds)")
         ->check(CLI::Range(1, 100000000));
+    app.add_option("--milliseconds", options.milliseconds,
+                   "About how long the clock runs for each size without -i (default: 150)")
+        ->check(CLI::Range(1, 100000));
     app.add_option("-x,--warmup", options.warmup, "Iterations before the clock starts")
         ->check(CLI::Range(0, 100000000));
     app.add_option("-W,--window-size", options.window, "Messages in flight in bw and bibw")

@@ -27,7 +27,8 @@ struct Options {
     std::size_t min_bytes = 1;
     std::size_t max_bytes = 4 << 20;
     std::vector<std::size_t> sizes;  ///< these instead of every power of two between the two
-    int iterations = 0;              ///< for each size; 0: as many as fit a short time
+    int iterations = 0;              ///< for each size; 0: as many as fit `milliseconds`
+    int milliseconds = 150;          ///< about how long the clock runs for each size
     int warmup = -1;                 ///< for each size; negative: by size
     int window = 64;                 ///< messages in flight in bw and bibw
     bool validate = true;
