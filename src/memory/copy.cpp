@@ -235,7 +235,10 @@ AsyncCopy& AsyncCopy::operator=(AsyncCopy&& other) noexcept {
 
 AsyncCopy::~AsyncCopy() {
     if (slot_ != nullptr) {
-        slot_->home->driver->cuEventSynchronize(slot_->event.get());
+        {
+            const cuda::ContextScope scope(*slot_->home->driver, slot_->home->context);
+            slot_->home->driver->cuEventSynchronize(slot_->event.get());
+        }
         std::lock_guard lock(mutex);
         slot_->next = slot_->home->free_slots;
         slot_->home->free_slots = slot_;
@@ -246,7 +249,15 @@ Status AsyncCopy::poll() noexcept {
     if (done_) {
         return outcome_;
     }
-    const CUresult result = slot_->home->driver->cuEventQuery(slot_->event.get());
+    CUresult result = slot_->home->driver->cuEventQuery(slot_->event.get());
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) {
+        // A thread without a context, or one with an error of its own, asks in the event's context.
+        // Most have a context that does: pushing it at every poll would triple the calls.
+        const cuda::ContextScope scope(*slot_->home->driver, slot_->home->context);
+        if (scope.result() == CUDA_SUCCESS) {
+            result = slot_->home->driver->cuEventQuery(slot_->event.get());
+        }
+    }
     if (result == CUDA_ERROR_NOT_READY) {
         return Status::kRetry;
     }

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
@@ -23,8 +24,11 @@ namespace beeline::test {
 /// without any only host memory is used.
 class Harness {
  public:
-    Harness(int* argc, char*** argv) : name_(base_name((*argv)[0])) {
-        MPI_Init(argc, argv);
+    /// `threads`: what the program needs of MPI; less is a failure.
+    Harness(int* argc, char*** argv, int threads = MPI_THREAD_SINGLE)
+        : name_(base_name((*argv)[0])) {
+        int provided = MPI_THREAD_SINGLE;
+        MPI_Init_thread(argc, argv, threads, &provided);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &ranks);
         for (int index = 1; index < *argc; ++index) {
@@ -35,6 +39,7 @@ class Harness {
                 }
             }
         }
+        check(provided >= threads, "MPI offers thread level %d instead of %d", provided, threads);
         if (kinds.empty()) {
             kinds.push_back(gpu::Kind::kHost);
         }
@@ -45,7 +50,7 @@ class Harness {
     Harness(const Harness&) = delete;
     Harness& operator=(const Harness&) = delete;
 
-    /// Counts one check; when it does not hold, prints what was tested.
+    /// Counts one check; when it does not hold, prints what was tested. Any thread may call it.
     [[gnu::format(printf, 3, 4)]] void check(bool holds, const char* format, ...) {
         ++checks_;
         if (holds) {
@@ -74,7 +79,7 @@ class Harness {
 
     /// Agrees on the outcome, says it on rank 0 and finalizes MPI. Returns the exit code.
     int finish() {
-        long total[2] = {failures_, checks_};
+        long total[2] = {failures_.load(), checks_.load()};
         MPI_Allreduce(MPI_IN_PLACE, total, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
         if (rank == 0) {
             std::printf("%s %s: %d ranks, %ld checks, %ld failures\n",
@@ -108,8 +113,8 @@ class Harness {
     }
 
     std::string name_;
-    long checks_ = 0;
-    long failures_ = 0;
+    std::atomic<long> checks_ = 0;
+    std::atomic<long> failures_ = 0;
 };
 
 /// A buffer with an image of what it should hold, so that a byte changed anywhere in it shows, also

@@ -24,6 +24,27 @@ tests_mpi_ledger_table_SOURCES = tests/mpi/ledger_table.cpp tests/mpi/harness.hp
 tests_mpi_ledger_table_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_ledger_table_LDADD = $(mpi_test_ldadd)
 
+semantics_programs = tests/mpi/p2p_random tests/mpi/communicators tests/mpi/joining \
+	tests/mpi/threads
+check_PROGRAMS += $(semantics_programs)
+tests_mpi_p2p_random_SOURCES = tests/mpi/p2p_random.cpp tests/mpi/arena.hpp tests/mpi/harness.hpp \
+	tests/mpi/program.cpp tests/mpi/program.hpp
+tests_mpi_p2p_random_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_random_LDADD = $(mpi_test_ldadd)
+tests_mpi_communicators_SOURCES = tests/mpi/communicators.cpp tests/mpi/harness.hpp
+tests_mpi_communicators_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_communicators_LDADD = $(mpi_test_ldadd)
+tests_mpi_joining_SOURCES = tests/mpi/joining.cpp tests/mpi/harness.hpp
+tests_mpi_joining_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_joining_LDADD = $(mpi_test_ldadd)
+tests_mpi_threads_SOURCES = tests/mpi/threads.cpp tests/mpi/contexts.hpp tests/mpi/harness.hpp
+tests_mpi_threads_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_threads_LDADD = $(mpi_test_ldadd)
+semantics_scripts = tests/mpi/p2p_random_test.sh tests/mpi/communicators_test.sh tests/mpi/joining_test.sh \
+	tests/mpi/threads_test.sh
+TESTS += $(semantics_scripts)
+EXTRA_DIST += $(semantics_scripts)
+
 coll_programs = tests/mpi/collectives tests/mpi/device_calls tests/mpi/layouts
 check_PROGRAMS += $(coll_programs)
 tests_mpi_collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \

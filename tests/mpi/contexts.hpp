@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The driver calls about contexts that tests make to see whether MPI leaves them alone.
+#pragma once
+
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace beeline::test {
+
+/// libcuda.so.1, loaded by the harness already. Ends the program when it lacks something.
+class Contexts {
+ public:
+    Contexts() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
+        load(get_current_, "cuCtxGetCurrent");
+        load(set_current_, "cuCtxSetCurrent");
+        load(retain_, "cuDevicePrimaryCtxRetain");
+        load(release_, "cuDevicePrimaryCtxRelease_v2");
+        load(reset_, "cuDevicePrimaryCtxReset_v2");
+        load(state_, "cuDevicePrimaryCtxGetState");
+        load(device_get_, "cuDeviceGet");
+        load(create_, "cuCtxCreate_v2");
+        load(destroy_, "cuCtxDestroy_v2");
+    }
+
+    CUcontext current() const {
+        CUcontext context = nullptr;
+        check(get_current_(&context), "cuCtxGetCurrent");
+        return context;
+    }
+    void use(CUcontext context) const { check(set_current_(context), "cuCtxSetCurrent"); }
+    CUcontext retain(int device) const {
+        CUcontext context = nullptr;
+        check(retain_(&context, handle(device)), "cuDevicePrimaryCtxRetain");
+        return context;
+    }
+    void release(int device) const { check(release_(handle(device)), "cuDevicePrimaryCtxRelease"); }
+    /// What cudaDeviceReset does: all memory and streams of the device are gone.
+    void reset(int device) const { check(reset_(handle(device)), "cuDevicePrimaryCtxReset"); }
+    bool active(int device) const {
+        unsigned flags = 0;
+        int active = 0;
+        check(state_(handle(device), &flags, &active), "cuDevicePrimaryCtxGetState");
+        return active != 0;
+    }
+    /// A context of one's own; becomes current.
+    CUcontext create(int device) const {
+        CUcontext context = nullptr;
+        check(create_(&context, 0, handle(device)), "cuCtxCreate");
+        return context;
+    }
+    void destroy(CUcontext context) const { check(destroy_(context), "cuCtxDestroy"); }
+
+ private:
+    template <class Function>
+    void load(Function& function, const char* name) {
+        function =
+            library_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library_, name));
+        if (function == nullptr) {
+            std::printf("FAIL: libcuda.so.1 has no %s\n", name);
+            std::exit(1);
+        }
+    }
+    static void check(CUresult result, const char* call) {
+        if (result != CUDA_SUCCESS) {
+            std::printf("FAIL: %s returned %d\n", call, static_cast<int>(result));
+            std::exit(1);
+        }
+    }
+    CUdevice handle(int device) const {
+        CUdevice found = 0;
+        check(device_get_(&found, device), "cuDeviceGet");
+        return found;
+    }
+
+    void* library_;
+    CUresult (*get_current_)(CUcontext*) = nullptr;
+    CUresult (*set_current_)(CUcontext) = nullptr;
+    CUresult (*retain_)(CUcontext*, CUdevice) = nullptr;
+    CUresult (*release_)(CUdevice) = nullptr;
+    CUresult (*reset_)(CUdevice) = nullptr;
+    CUresult (*state_)(CUdevice, unsigned*, int*) = nullptr;
+    CUresult (*device_get_)(CUdevice*, int) = nullptr;
+    CUresult (*create_)(CUcontext*, unsigned, CUdevice) = nullptr;
+    CUresult (*destroy_)(CUcontext) = nullptr;
+};
+
+}  // namespace beeline::test
