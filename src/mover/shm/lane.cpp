@@ -4,6 +4,8 @@
 #include "mover/shm/lane.hpp"
 
 #include <atomic>
+#include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "base/log.hpp"
@@ -62,24 +64,47 @@ Result<std::unique_ptr<Link>> Lane::connect(const Location& peer) noexcept {
     return link;
 }
 
+template <Queue kQueue>
 Cell* Lane::claim(Link& to) noexcept {
-    Header& header = to.segment.header();
-    std::uint64_t position = header.tail.load(std::memory_order_relaxed);
+    std::atomic<std::uint64_t>& tail = to.segment.tail<kQueue>();
+    std::uint64_t position = tail.load(std::memory_order_relaxed);
     for (;;) {
-        Cell& cell = to.segment.cell(position);
+        Cell& cell = to.segment.cell<kQueue>(position);
         const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
         if (sequence == position) {
-            if (header.tail.compare_exchange_weak(position, position + 1,
-                                                  std::memory_order_relaxed)) {
+            if (tail.compare_exchange_weak(position, position + 1, std::memory_order_relaxed)) {
                 return &cell;
             }
         } else if (sequence < position) {
             return nullptr;  // the receiver has not read the cell of the lap before
         } else {
-            position = header.tail.load(std::memory_order_relaxed);
+            position = tail.load(std::memory_order_relaxed);
         }
     }
 }
+
+template <Queue kQueue>
+bool Lane::put(Link& to, std::span<const std::byte> head,
+               std::span<const std::byte> tail) noexcept {
+    Cell* cell = claim<kQueue>(to);
+    if (cell == nullptr) {
+        return false;
+    }
+    auto* body = reinterpret_cast<std::byte*>(cell) + offsetof(Cell, body);
+    std::memcpy(body, head.data(), head.size());
+    if (!tail.empty()) {
+        std::memcpy(body + head.size(), tail.data(), tail.size());
+    }
+    cell->bytes = static_cast<std::uint32_t>(head.size() + tail.size()) & 0x7fffffffU;
+    cell->in_slot = 0;
+    publish(to, *cell);
+    return true;
+}
+
+template bool Lane::put<Queue::kNarrow>(Link&, std::span<const std::byte>,
+                                        std::span<const std::byte>) noexcept;
+template bool Lane::put<Queue::kWide>(Link&, std::span<const std::byte>,
+                                      std::span<const std::byte>) noexcept;
 
 std::byte* Lane::take_slot(std::uint32_t& index) noexcept {
     // Few slots in turn stay in the cache; looking at many returned ones at once overlaps the cache
@@ -103,7 +128,7 @@ std::byte* Lane::take_slot(std::uint32_t& index) noexcept {
 }
 
 bool Lane::send_slot(Link& to, std::uint32_t index, std::size_t bytes) noexcept {
-    Cell* cell = claim(to);
+    Cell* cell = claim<Queue::kNarrow>(to);
     if (cell == nullptr) {
         return false;
     }
@@ -138,30 +163,42 @@ void Lane::drop_chunk(std::uint32_t index) noexcept {
     own_.header().chunk_busy[index].store(0, std::memory_order_release);
 }
 
-int Lane::progress(int limit) noexcept {
+template <Queue kQueue>
+int Lane::drain(int limit) noexcept {
+    std::uint64_t& head = head_[static_cast<std::size_t>(kQueue)];
     int read = 0;
-    ++polls_;
     while (read < limit) {
-        Cell& cell = own_.cell(head_);
-        if (cell.sequence.load(std::memory_order_acquire) != head_ + 1) {
+        Cell& cell = own_.cell<kQueue>(head);
+        if (cell.sequence.load(std::memory_order_acquire) != head + 1) {
             break;
         }
         // Advance first: the callback may make progress again. The cell is freed after it has been
         // read.
-        const std::uint64_t position = head_++;
-        deliver(cell);
-        cell.sequence.store(position + own_.geometry().cells, std::memory_order_release);
+        const std::uint64_t position = head++;
+        deliver(cell, kQueue == Queue::kNarrow ? kNarrowBody : kWideBody);
+        cell.sequence.store(position + own_.cells<kQueue>(), std::memory_order_release);
         ++read;
     }
     return read;
 }
 
-void Lane::deliver(const Cell& cell) noexcept {
+int Lane::progress(int limit) noexcept {
+    ++polls_;
+    const int narrow = drain<Queue::kNarrow>(limit);
+    return narrow + drain<Queue::kWide>(limit - narrow);
+}
+
+void Lane::deliver(const Cell& cell, std::size_t room) noexcept {
     const std::uint32_t sender = cell.sender;
     const std::uint32_t bytes = cell.bytes;  // read once: the peer could change it
     if (cell.in_slot == 0) {
-        if (bytes <= kInlineBytes) {
-            receiver_.arrived(receiver_.self, {{cell.body, bytes}, sender, 0, false});
+        const auto* body = reinterpret_cast<const std::byte*>(&cell) + offsetof(Cell, body);
+        if (bytes <= room) {
+            receiver_.arrived(receiver_.self, {{body, bytes}, sender, 0, false});
+        } else {
+            log_once(LogLevel::kError, "shm.cell",
+                     "a local peer (entry %u) claims %u bytes in a cell of %zu: ignored", sender,
+                     bytes, room);
         }
         return;
     }

@@ -50,26 +50,15 @@ class Lane {
     Result<std::unique_ptr<Link>> connect(const Location& peer) noexcept;
 
     /// Largest message that travels in the queue itself, and largest in a slot.
-    static constexpr std::size_t kInlineBytes = sizeof(Cell::body);
+    static constexpr std::size_t kInlineBytes = kWideBody;
     std::size_t slot_bytes() const noexcept { return own_.geometry().slot_bytes; }
 
     /// Sends a small message made of two parts. False when the queue is full: try again after
     /// progress.
     bool send_inline(Link& to, std::span<const std::byte> head,
                      std::span<const std::byte> tail) noexcept {
-        Cell* cell = claim(to);
-        if (cell == nullptr) {
-            return false;
-        }
-        std::byte* body = cell->body;
-        __builtin_memcpy(body, head.data(), head.size());
-        if (!tail.empty()) {
-            __builtin_memcpy(body + head.size(), tail.data(), tail.size());
-        }
-        cell->bytes = static_cast<std::uint32_t>(head.size() + tail.size()) & 0x7fffffffU;
-        cell->in_slot = 0;
-        publish(to, *cell);
-        return true;
+        return head.size() + tail.size() <= kNarrowBody ? put<Queue::kNarrow>(to, head, tail)
+                                                        : put<Queue::kWide>(to, head, tail);
     }
 
     /// A free slot of ours to write a message into; null when all are in use.
@@ -103,18 +92,23 @@ class Lane {
 
  private:
     Lane(Segment own, Receiver receiver) noexcept;
+    template <Queue kQueue>
     Cell* claim(Link& to) noexcept;
+    template <Queue kQueue>
+    bool put(Link& to, std::span<const std::byte> head, std::span<const std::byte> tail) noexcept;
+    template <Queue kQueue>
+    int drain(int limit) noexcept;
     void publish(Link& to, Cell& cell) noexcept {
         cell.sender = to.index;
         const std::uint64_t position = cell.sequence.load(std::memory_order_relaxed);
         cell.sequence.store(position + 1, std::memory_order_release);
     }
-    void deliver(const Cell& cell) noexcept;
+    void deliver(const Cell& cell, std::size_t room) noexcept;
     Segment* segment_of(std::uint32_t sender) noexcept;
 
     Segment own_;
     Receiver receiver_;
-    std::uint64_t head_ = 0;  // next position to read
+    std::uint64_t head_[2] = {0, 0};  // next position to read, of each queue
     std::uint64_t polls_ = 0;
     std::vector<std::uint32_t> free_slots_;
     std::vector<std::uint32_t> sent_slots_;  // a ring: oldest first, freed by their receivers

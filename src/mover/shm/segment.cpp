@@ -36,7 +36,8 @@ bool plausible(const Geometry& g) noexcept {
 void Segment::lay_out() noexcept {
     senders_offset_ = round_up(sizeof(Header), 64);
     cells_offset_ = round_up(senders_offset_ + kMaxSenders * sizeof(Sender), kPage);
-    slots_offset_ = round_up(cells_offset_ + geometry_.cells * sizeof(Cell), kPage);
+    wide_offset_ = round_up(cells_offset_ + geometry_.cells * sizeof(Cell), kPage);
+    slots_offset_ = round_up(wide_offset_ + kWideCells * kWideCell, kPage);
     chunks_offset_ = round_up(
         slots_offset_ + geometry_.slots * (sizeof(Slot) + std::size_t{geometry_.slot_bytes}),
         kPage);
@@ -67,7 +68,10 @@ Result<Segment> Segment::create(const Geometry& geometry) noexcept {
     }
     header.geometry = geometry;
     for (std::uint32_t i = 0; i < geometry.cells; ++i) {
-        segment.cell(i).sequence.store(i, std::memory_order_relaxed);
+        segment.cell<Queue::kNarrow>(i).sequence.store(i, std::memory_order_relaxed);
+    }
+    for (std::uint32_t i = 0; i < kWideCells; ++i) {
+        segment.cell<Queue::kWide>(i).sequence.store(i, std::memory_order_relaxed);
     }
     header.magic = kMagic;
     const topo::ProcessId self = topo::this_process();
@@ -123,6 +127,7 @@ Segment& Segment::operator=(Segment&& other) noexcept {
     std::swap(total_, other.total_);
     std::swap(senders_offset_, other.senders_offset_);
     std::swap(cells_offset_, other.cells_offset_);
+    std::swap(wide_offset_, other.wide_offset_);
     std::swap(slots_offset_, other.slots_offset_);
     std::swap(chunks_offset_, other.chunks_offset_);
     std::swap(descriptor_, other.descriptor_);

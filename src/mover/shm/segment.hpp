@@ -12,17 +12,27 @@
 
 namespace beeline::mover::shm {
 
-/// One message, or a pointer to a slot that holds it. An 8-byte MPI message fits the first cache
-/// line; what spares most messages the second memory access of a slot is worth the longer cell.
+/// One message, or the name of a slot that holds it. There are two queues of cells: narrow ones, so
+/// that the processor's prefetchers run ahead of a train of small messages (an 8-byte MPI message
+/// fits the first cache line), and wide ones, which spare messages up to a kilobyte the second
+/// memory access of a slot. Messages may overtake each other between them: sequence numbers put
+/// them in order.
 struct alignas(128) Cell {
     std::atomic<std::uint64_t> sequence;  ///< position when free, position + 1 when filled
     std::uint16_t sender;                 ///< index in the receiver's directory
     std::uint16_t slot;                   ///< the sender's slot, when in_slot
     std::uint32_t bytes : 31;             ///< of the message
     std::uint32_t in_slot : 1;            ///< it is in a slot rather than in `body`
-    std::byte body[496];
+    std::byte body[112];                  ///< of a narrow cell; a wide one's goes on behind it
 };
-static_assert(sizeof(Cell) == 512);
+static_assert(sizeof(Cell) == 128);
+inline constexpr std::size_t kNarrowBody = sizeof(Cell::body);
+inline constexpr std::size_t kWideCell = 1152;
+inline constexpr std::size_t kWideBody = kWideCell - (sizeof(Cell) - kNarrowBody);
+inline constexpr std::uint32_t kWideCells = 128;
+
+/// Which of the two queues.
+enum class Queue : std::uint8_t { kNarrow, kWide };
 
 /// A sender's eager slot; the message follows. The receiver frees it.
 struct alignas(64) Slot {
@@ -59,7 +69,8 @@ struct Header {
     std::uint64_t
         nonce;  ///< random, published with the address: tells this segment from a stranger's
     Geometry geometry;
-    alignas(64) std::atomic<std::uint64_t> tail;  ///< next position a sender takes
+    alignas(
+        64) std::atomic<std::uint64_t> tail[2][8];  ///< [queue][0]: next position a sender takes
     alignas(64) std::atomic<std::uint32_t> senders;
     alignas(64) std::atomic<std::uint32_t> chunk_busy[kMaxChunks];  ///< set by the owner, freed by
                                                                     ///< the receiver
@@ -95,8 +106,22 @@ class Segment {
     Sender& sender(std::uint32_t index) const noexcept {
         return reinterpret_cast<Sender*>(base_ + senders_offset_)[index];
     }
+    template <Queue kQueue>
     Cell& cell(std::uint64_t position) const noexcept {
-        return reinterpret_cast<Cell*>(base_ + cells_offset_)[position & (geometry_.cells - 1)];
+        if constexpr (kQueue == Queue::kNarrow) {
+            return reinterpret_cast<Cell*>(base_ + cells_offset_)[position & (geometry_.cells - 1)];
+        } else {
+            return *reinterpret_cast<Cell*>(base_ + wide_offset_ +
+                                            (position & (kWideCells - 1)) * kWideCell);
+        }
+    }
+    template <Queue kQueue>
+    std::uint64_t cells() const noexcept {
+        return kQueue == Queue::kNarrow ? geometry_.cells : kWideCells;
+    }
+    template <Queue kQueue>
+    std::atomic<std::uint64_t>& tail() const noexcept {
+        return header().tail[static_cast<std::size_t>(kQueue)][0];
     }
     Slot& slot(std::uint32_t index) const noexcept {
         return *reinterpret_cast<Slot*>(base_ + slots_offset_ +
@@ -120,6 +145,7 @@ class Segment {
     std::size_t total_ = 0;
     std::size_t senders_offset_ = 0;
     std::size_t cells_offset_ = 0;
+    std::size_t wide_offset_ = 0;
     std::size_t slots_offset_ = 0;
     std::size_t chunks_offset_ = 0;
     int descriptor_ = -1;  // kept open by the owner: peers open it through /proc

@@ -69,9 +69,8 @@ class LanePair : public testing::Test {
     /// A cell of the receiver's queue as only a misbehaving peer fills it.
     void forge_slot(std::uint32_t sender, std::uint32_t slot) { forge(sender, 8, true, slot); }
     void forge(std::uint32_t sender, std::uint32_t bytes, bool in_slot, std::uint32_t slot) {
-        Header& header = link_->segment.header();
-        const std::uint64_t position = header.tail.fetch_add(1);
-        Cell& cell = link_->segment.cell(position);
+        const std::uint64_t position = link_->segment.tail<Queue::kNarrow>().fetch_add(1);
+        Cell& cell = link_->segment.cell<Queue::kNarrow>(position);
         cell.sender = static_cast<std::uint16_t>(sender);
         cell.bytes = bytes & 0x7fffffffU;
         cell.in_slot = in_slot ? 1 : 0;
