@@ -5,4 +5,8 @@ bench_matching_SOURCES = bench/matching.cpp
 bench_matching_CPPFLAGS = $(AM_CPPFLAGS) $(BENCHMARK_CFLAGS)
 bench_matching_LDADD = libcore.la $(BENCHMARK_LIBS)
 endif
-EXTRA_DIST += bench/host_compare bench/svg_plot.py
+check_PROGRAMS += bench/raw_copies
+bench_raw_copies_SOURCES = bench/raw_copies.cpp
+bench_raw_copies_LDADD = libgpu.la libcore.la
+EXTRA_DIST += bench/compare_lib.py bench/device_compare bench/host_compare bench/svg_plot.py \
+	docs/results/README.md

@@ -2,6 +2,8 @@
 // Walks the parameter table: one MCA string variable a row, parsed by the table's own rules.
 #include "plugin/params.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -42,10 +44,43 @@ void write_help(const config::Row& row, char (&help)[kHelpBytes]) noexcept {
     }
 }
 
+/// Refuses parameters of this component that the table does not know. Open MPI would ignore them,
+/// and the user would believe in them. mpirun hands every --mca pair to the ranks through the
+/// environment.
+Status refuse_unknown(const char* component) noexcept {
+    char prefix[48];
+    const int length = std::snprintf(prefix, sizeof prefix, "OMPI_MCA_%s_beeline_", component);
+    Status outcome = Status::kOk;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        if (std::strncmp(*entry, prefix, static_cast<std::size_t>(length)) != 0) {
+            continue;
+        }
+        const char* name = *entry + length;
+        const auto name_length = static_cast<std::size_t>(std::strcspn(name, "="));
+        bool known = false;
+        char names[640] = "";
+        for (const config::Row& row : config::rows()) {
+            if (std::strcmp(row.component, component) == 0) {
+                known = known || (std::strlen(row.name) == name_length &&
+                                  std::strncmp(row.name, name, name_length) == 0);
+                const std::size_t used = std::strlen(names);
+                std::snprintf(names + used, sizeof names - used, "%s%s", used != 0 ? ", " : "",
+                              row.name);
+            }
+        }
+        if (!known) {
+            log(LogLevel::kError, "parameter %s_beeline_%.*s is unknown; %s/beeline has: %s",
+                component, static_cast<int>(name_length), name, component, names);
+            outcome = Status::kInvalid;
+        }
+    }
+    return outcome;
+}
+
 }  // namespace
 
 Status register_params(const char* component, const mca_base_component_t* owner) noexcept {
-    Status outcome = Status::kOk;
+    Status outcome = refuse_unknown(component);
     std::size_t index = 0;
     for (const config::Row& row : config::rows()) {
         char*& value = values[index];

@@ -122,8 +122,16 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t 
 CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                       CUcontext srcContext, size_t ByteCount) {
     return call(Entry::kMemcpyPeer, Needs::kContext, [&] {
-        return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, nullptr,
-                         Wait::kIfHost);
+        // Documented as serialised with all work of both contexts, earlier and later.
+        for (CUctx_st* context : {dstContext, srcContext}) {
+            if (known_context(context) && context->alive) {
+                drain_context(*context);
+            }
+        }
+        const CUresult result = copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount,
+                                          nullptr, Wait::kIfHost);
+        drain_context(*current_context());
+        return result;
     });
 }
 

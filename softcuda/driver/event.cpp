@@ -274,9 +274,8 @@ CUresult cuEventQuery(CUevent hEvent) {
             return result;
         }
         const EventState& state = *hEvent->memory->state;
-        return state.done.load(std::memory_order_acquire) >= state.issued.load()
-                   ? check_context()
-                   : CUDA_ERROR_NOT_READY;
+        return state.done.load(std::memory_order_acquire) >= state.issued.load() ? check_context()
+                                                                                 : not_ready();
     });
 }
 

@@ -2,6 +2,8 @@
 // Stream queues, their worker threads and the ordering of default streams.
 #include "softcuda/driver/stream.hpp"
 
+#include <sched.h>
+
 #include <time.h>
 
 #include <cerrno>
@@ -117,6 +119,11 @@ bool claim(CUstream_st& stream) {
 }
 
 }  // namespace
+
+CUresult not_ready() noexcept {
+    sched_yield();
+    return CUDA_ERROR_NOT_READY;
+}
 
 CUresult check_handle(HandleState state, HandleState wanted) noexcept {
     if (state == wanted) {

@@ -45,6 +45,10 @@ enum class HandleState : uint32_t {
 /** CUDA_SUCCESS if `state` is `wanted`, else what the driver answers for the stale handle. */
 CUresult check_handle(HandleState state, HandleState wanted) noexcept;
 
+/** The answer of a query whose work is still under way. Gives up the processor first: the thread
+ * that does the work may be waiting for one, and who polls is in no hurry. */
+CUresult not_ready() noexcept;
+
 /** How a stream relates to the legacy default stream of its context. */
 enum class StreamKind { kLegacy, kBlocking, kNonBlocking };
 

@@ -85,7 +85,7 @@ CUresult cuStreamQuery(CUstream hStream) {
             if (const CUresult result = refuse_in_capture(stream); result != CUDA_SUCCESS) {
                 return result;
             }
-            return stream.pending() ? CUDA_ERROR_NOT_READY : check_context();
+            return stream.pending() ? not_ready() : check_context();
         });
     });
 }

@@ -114,6 +114,11 @@ void Engine::on_eager(std::span<const std::byte> header, std::span<const std::by
         return;
     }
     const bool more = (eager.common.flags & wire::kMore) != 0 && shm_sender != Arrived::kNoSender;
+    const bool unreadable = (eager.common.flags & wire::kUnreadable) != 0;
+    if (unreadable && (more || !data.empty())) {
+        malformed(header, "eager");
+        return;
+    }
     if (more ? eager.envelope.bytes <= data.size() || eager.envelope.bytes > kMaxFragmented
              : eager.envelope.bytes != data.size()) {
         malformed(header, "eager");
@@ -122,6 +127,7 @@ void Engine::on_eager(std::span<const std::byte> header, std::span<const std::by
     Arrived arrived;
     arrived.body = Body::kEager;
     arrived.synchronous = (eager.common.flags & wire::kSync) != 0;
+    arrived.unreadable = unreadable;
     arrived.context = eager.common.context;
     arrived.envelope = eager.envelope;
     arrived.data = data;
@@ -168,13 +174,14 @@ void Engine::on_control(std::span<const std::byte> in) {
     if (wire::decode(in, cts)) {
         on_cts(cts);
     } else if (wire::decode(in, fin)) {
-        if (Request* request = find_request(fin.sender_request, Request::Kind::kSend)) {
+        Request* request = find_send(fin.sender_request, Request::Awaits::kAnswer);
+        if (request != nullptr && request->pieces_ == 0) {  // else UCX holds the data
             request->outcome.reason = protocol::Reason::kDirect;
             send_done(*request, protocol::Path::kCudaIpc,
                       fin.status == 0 ? Status::kOk : Status::kIo);
         }
     } else if (wire::decode(in, ack)) {
-        if (Request* request = find_request(ack.sender_request, Request::Kind::kSend)) {
+        if (Request* request = find_send(ack.sender_request, Request::Awaits::kAck)) {
             if (request->pieces_ != 0) {
                 request->cts_seen_ = true;  // UCX has not let go of the data yet
             } else {
@@ -184,11 +191,15 @@ void Engine::on_control(std::span<const std::byte> in) {
     } else if (wire::decode(in, nack)) {
         if (nack.sender_request == 0) {
             sender_failed(nack);
-        } else if (Request* request = find_request(nack.sender_request, Request::Kind::kSend)) {
-            exports_.forget(request->where_.base);
-            request->outcome.reason = nack.reason < protocol::kReasons
-                                          ? protocol::Reason{nack.reason}
-                                          : protocol::Reason::kOpenFailed;
+        } else if (Request* request = find_send(nack.sender_request, Request::Awaits::kAnswer)) {
+            const protocol::Reason reason = nack.reason < protocol::kReasons
+                                                ? protocol::Reason{nack.reason}
+                                                : protocol::Reason::kOpenFailed;
+            if (reason == protocol::Reason::kOpenFailed ||
+                reason == protocol::Reason::kCopyFailed) {
+                exports_.forget(request->where_.base);  // the handle may be at fault
+            }
+            request->outcome.reason = reason;
         }
     } else {
         malformed(in, "control");
@@ -313,6 +324,7 @@ Message* Engine::keep(const Arrived& arrived) {
     if (copy_self) {
         const Status status = gather(*self, data);
         message->arrived.body = Body::kEager;
+        message->arrived.unreadable = status != Status::kOk;
         message->arrived.data = {data, room};
         message->arrived.sender = nullptr;
         send_done(*self, protocol::Path::kSelf, status);

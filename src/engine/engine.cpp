@@ -151,7 +151,9 @@ Communicator* Engine::add_communicator(std::uint32_t id, int rank, int peers, Re
                 }
                 break;
             case match::Order::kEarly:
-                order.hold(message);
+                if (!order.hold(message)) {
+                    drop(message);
+                }
                 break;
             case match::Order::kDuplicate:
                 drop(message);
@@ -262,6 +264,18 @@ Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
     if (request == nullptr || request->kind_ != kind) {
         log_once(LogLevel::kError, "engine.unknown_request",
                  "a peer names request %#llx, which does not exist: the message is ignored",
+                 static_cast<unsigned long long>(id));
+        return nullptr;
+    }
+    return request;
+}
+
+/// The send that waits for an answer of this sort.
+Request* Engine::find_send(std::uint64_t id, Request::Awaits awaits) noexcept {
+    Request* request = find_request(id, Request::Kind::kSend);
+    if (request != nullptr && request->awaits_ != awaits) {
+        log_once(LogLevel::kError, "engine.unexpected_answer",
+                 "a peer answers request %#llx, which does not wait for such an answer: ignored",
                  static_cast<unsigned long long>(id));
         return nullptr;
     }

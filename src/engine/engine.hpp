@@ -152,6 +152,7 @@ class Engine {
     Status ucx_rendezvous(Request& request);
     Status offers(Request& request);
     Status to_self(Request& request);
+    void tell_unreadable(Request& request);
     Status gather(Request& request, void* out);
     Status need_bounce(Request& request, bool fill);
     mover::shm::Link* link(Peer& peer);
@@ -216,6 +217,7 @@ class Engine {
     void count(protocol::Path path, std::size_t bytes, protocol::Reason reason) noexcept;
     void classify(Request& request) noexcept;
     Request* find_request(std::uint64_t id, Request::Kind kind) noexcept;
+    Request* find_send(std::uint64_t id, Request::Awaits awaits) noexcept;
 
     config::Params params_;
     protocol::Limits limits_;

@@ -59,6 +59,7 @@ bool Engine::fragments(Request& request) {
             return false;
         }
         request.started_ += length;
+        request.awaits_ = request.synchronous_ ? Request::Awaits::kAck : Request::Awaits::kNothing;
     }
     request.pieces_ = 0;
     if (!request.synchronous_ || request.cts_seen_) {

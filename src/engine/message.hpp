@@ -40,6 +40,7 @@ struct Arrived {
     static constexpr std::uint32_t kNoSender = UINT32_MAX;
     Body body = Body::kEager;
     bool synchronous = false;
+    bool unreadable = false;  ///< kEager: there is no data, the receive fails
     std::uint32_t context = 0;
     wire::Envelope envelope;
     std::span<const std::byte> data;       ///< kEager

@@ -26,7 +26,7 @@ bool Engine::start_pull(Request& request, const wire::IpcOffer& offer) {
     const auto* source = reinterpret_cast<const void*>((*import)->mapped + offer.offset);
     auto copy = memory::AsyncCopy::start(request.data_, to, source, from, request.wanted_);
     if (!copy) {
-        imports_.release(*import);
+        imports_.discard(*import);
         return false;
     }
     request.import_ = *import;
@@ -43,7 +43,11 @@ void Engine::poll_pulls(int& events) {
         if (status != Status::kRetry) {
             ++events;
             List<Request>::remove(request);
-            imports_.release(request->import_);
+            if (status == Status::kOk) {
+                imports_.release(request->import_);
+            } else {
+                imports_.discard(request->import_);
+            }
             request->import_ = nullptr;
             if (status == Status::kOk) {
                 wire::Fin fin;

@@ -22,6 +22,7 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
     request.source = source;
     request.tag = tag;
     request.pieces_ = 0;
+    request.driver_failed_ = false;
     request.id_ = 0;
     if (match::Unexpected* found = communicator.matcher.post(&request)) {
         auto* message = static_cast<Message*>(found);
@@ -58,6 +59,7 @@ Status Engine::receive_matched(Request& request, Communicator& communicator, Mes
     request.buffer_ = buffer;
     request.outcome = {};
     request.pieces_ = 0;
+    request.driver_failed_ = false;
     request.id_ = 0;
     deliver(request, message->arrived);
     release(*message);
@@ -91,6 +93,19 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
         if (request.buffer_.layout == nullptr) {
             request.data_ = static_cast<std::byte*>(request.buffer_.address);
         }
+    }
+    if (arrived.unreadable) {
+        request.outcome.bytes = 0;
+        receive_done(request, Status::kDriver);
+        return;
+    }
+    if (request.peer_ == nullptr &&
+        (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) {
+        if (arrived.body == Body::kUcxRendezvous) {
+            ucx_->reject(arrived.payload);
+        }
+        receive_done(request, Status::kUnreachable);
+        return;
     }
     if (arrived.synchronous && arrived.body == Body::kEager && request.peer_ != nullptr) {
         wire::Ack ack;
@@ -268,6 +283,7 @@ void Engine::ask_staged(Request& request, std::uint32_t sender_chunk) {
         }
     }
     request.id_ = table_.add(&request);
+    request.started_ = 0;
     request.finished_ = 0;
     send_cts(request, request.wanted_, sender_chunk);
 }

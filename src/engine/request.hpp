@@ -51,8 +51,15 @@ struct Request : match::Posted, ListNode<> {
  private:
     friend class Engine;
     enum class Kind : std::uint8_t { kSend, kReceive };
+    /// What a send expects from its receiver; anything else that names it is ignored.
+    enum class Awaits : std::uint8_t {
+        kNothing,
+        kAck,     ///< sent whole, to be told of the match
+        kAnswer,  ///< CTS, FIN or NACK to what was offered
+    };
 
     Kind kind_ = Kind::kSend;
+    Awaits awaits_ = Awaits::kNothing;
     bool synchronous_ = false;
     bool active_ = false;
     bool cts_seen_ = false;  // staged transfer agreed
@@ -70,7 +77,7 @@ struct Request : match::Posted, ListNode<> {
     std::uint64_t id_ = 0;         // 0: not in the request table
     std::uint64_t remote_id_ = 0;
     std::size_t wanted_ = 0;    // bytes the rendezvous moves
-    std::size_t started_ = 0;   // bytes handed to pieces
+    std::size_t started_ = 0;   // bytes handed to pieces, by either side
     std::size_t finished_ = 0;  // bytes whose piece is done
     std::uint32_t chunk_ = 0;
     std::uint32_t depth_ = 0;

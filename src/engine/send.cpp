@@ -153,6 +153,8 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.synchronous_ = mode == SendMode::kSynchronous;
     request.active_ = true;
     request.cts_seen_ = false;
+    request.awaits_ = Request::Awaits::kNothing;
+    request.driver_failed_ = false;
     request.communicator_ = &communicator;
     request.peer_ = peer;
     request.destination_ = destination;
@@ -208,9 +210,23 @@ Status Engine::begin(Request& request) {
         return status;
     }
     if (status != Status::kOk) {
+        if (status == Status::kDriver || status == Status::kNoMemory) {
+            tell_unreadable(request);
+        }
         finish(request, status);
     }
     return Status::kOk;
+}
+
+/// Takes the message's turn with one that has no data, so that its receive fails instead of waiting
+/// and the messages after it are not held up.
+void Engine::tell_unreadable(Request& request) {
+    wire::Eager header;
+    header.common.context = request.communicator_->id;
+    header.common.flags = wire::kUnreadable;
+    header.envelope =
+        envelope_of(*request.communicator_, request.send_tag_, request.sequence_, 0, 0);
+    control(*request.peer_, bytes_of(header));
 }
 
 /// The message's bytes into host memory `out`.
@@ -257,7 +273,6 @@ bool Engine::eager_shm(Request& request) {
     header.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
                                   bytes, request.id_);
     mover::shm::Link& to = *request.peer_->link;
-    Status status = Status::kOk;
     if (sizeof header + bytes <= mover::shm::Lane::kInlineBytes && request.data_ != nullptr &&
         !request.where_.on_device()) {
         if (!shm_->send_inline(to, bytes_of(header), {request.data_, bytes})) {
@@ -277,17 +292,22 @@ bool Engine::eager_shm(Request& request) {
             pin_own(request.where_);
         }
         std::memcpy(slot, &header, sizeof header);
-        // A failed copy is still sent, so that the receiver is not left waiting; the sender reports
-        // it.
-        status = gather(request, slot + sizeof header);
+        const Status status = gather(request, slot + sizeof header);
+        if (status != Status::kOk) {
+            shm_->drop_slot(index);
+            tell_unreadable(request);
+            send_done(request, protocol::Path::kShm, status);
+            return true;
+        }
         if (!shm_->send_slot(to, index, sizeof header + bytes)) {
             shm_->drop_slot(index);
             return false;
         }
     }
+    request.awaits_ = request.synchronous_ ? Request::Awaits::kAck : Request::Awaits::kNothing;
     request.outcome.path = protocol::Path::kShm;
-    if (!request.synchronous_ || status != Status::kOk) {
-        send_done(request, protocol::Path::kShm, status);
+    if (!request.synchronous_) {
+        send_done(request, protocol::Path::kShm, Status::kOk);
     }
     return true;
 }
@@ -323,6 +343,7 @@ Status Engine::eager_ucx(Request& request) {
     operation->owner = &request;
     operation->engine = this;
     operation->done = on_eager_sent;
+    request.awaits_ = request.synchronous_ ? Request::Awaits::kAck : Request::Awaits::kNothing;
     request.outcome.path = protocol::Path::kUcx;
     request.pieces_ = 1;
     const Status status = ucx_->send(to, operation, request.data_, request.buffer_.bytes, false);
@@ -366,6 +387,7 @@ Status Engine::ucx_rendezvous(Request& request) {
     operation->owner = &request;
     operation->engine = this;
     operation->done = on_rendezvous_sent;
+    request.awaits_ = Request::Awaits::kAnswer;
     request.pieces_ = 1;
     const Status status = ucx_->send(to, operation, request.data_, request.buffer_.bytes, true);
     if (status == Status::kRetry) {
@@ -434,6 +456,7 @@ Status Engine::offers(Request& request) {
     staged.type = wire::OfferType::kStaged;
     staged.staged.chunk_bytes = static_cast<std::uint32_t>(params_.pml_staging_chunk);
     request.id_ = table_.add(&request);
+    request.awaits_ = Request::Awaits::kAnswer;
     rts.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
                                request.buffer_.bytes, request.id_);
     std::array<std::byte, wire::kMaxRtsBytes> message;

@@ -12,10 +12,11 @@
 namespace beeline::engine {
 
 void Engine::on_cts(const wire::Cts& cts) {
-    Request* request = find_request(cts.sender_request, Request::Kind::kSend);
-    if (request == nullptr || request->cts_seen_) {
+    Request* request = find_send(cts.sender_request, Request::Awaits::kAnswer);
+    if (request == nullptr) {
         return;
     }
+    request->awaits_ = Request::Awaits::kNothing;
     request->cts_seen_ = true;
     request->remote_id_ = cts.receiver_request;
     request->wanted_ = std::min<std::size_t>(cts.bytes, request->buffer_.bytes);
@@ -168,12 +169,11 @@ void Engine::poll_pieces(int& events) {
         }
         piece = following;
     }
-    for (Piece* last = nullptr; Piece* piece = to_send_.pop_front();) {
-        if (piece == last) {
-            to_send_.push_front(piece);
-            break;
-        }
-        last = last == nullptr ? piece : last;
+    List<Piece> ready;  // each is tried once: those without room go back to to_send_
+    while (Piece* piece = to_send_.pop_front()) {
+        ready.push_back(piece);
+    }
+    while (Piece* piece = ready.pop_front()) {
         send_piece(piece);
     }
     for (std::size_t tries = waiting_payloads_.size(); tries > 0; --tries) {

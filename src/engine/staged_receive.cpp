@@ -40,6 +40,7 @@ void Engine::on_data_shm(const wire::Data& data, std::uint32_t sender) {
     piece->memory = chunk.data();
     piece->offset = data.offset;
     piece->length = data.length;
+    request->started_ += data.length;
     ++request->pieces_;
     if (request->bounce_ == nullptr && request->where_.on_device()) {
         pin_payload(sender, request->where_);
@@ -82,7 +83,7 @@ void Engine::piece_received(Piece* piece, Status status) {
 /// Returns true when the payload was kept.
 bool Engine::on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payload) {
     Request* request = expects(data);
-    if (request == nullptr) {
+    if (request == nullptr || data.length > staging_.chunk_bytes()) {
         if (payload.rendezvous) {
             ucx_->reject(payload);
         }
@@ -97,6 +98,7 @@ bool Engine::on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payl
     piece->offset = data.offset;
     piece->length = data.length;
     piece->memory = on_device ? staging_.take(request->where_) : nullptr;
+    request->started_ += data.length;
     ++request->pieces_;
     if (piece->memory != nullptr) {
         piece->home = Piece::Home::kStaging;
@@ -124,6 +126,7 @@ bool Engine::fetch(Request& request, const wire::Data& data, const mover::ucx::P
     piece->memory = into;
     piece->offset = data.offset;
     piece->length = data.length;
+    request.started_ += data.length;
     ++request.pieces_;
     mover::ucx::Operation* operation = ucx_->take();
     operation->owner = piece;
@@ -151,16 +154,12 @@ void Engine::on_piece_fetched(mover::ucx::Operation* operation, Status status) {
 /// The sender cannot read its memory any more: the receive ends with what it has.
 void Engine::sender_failed(const wire::Nack& nack) {
     Request* request = find_request(nack.receiver_request, Request::Kind::kReceive);
-    if (request == nullptr || request->pieces_ != 0) {
-        if (request != nullptr) {
-            request->driver_failed_ = true;
-            request->wanted_ = request->finished_;
-            for (Piece* piece = copying_.front(); piece != nullptr; piece = copying_.after(piece)) {
-                if (piece->request == request) {
-                    request->wanted_ += piece->length;
-                }
-            }
-        }
+    if (request == nullptr) {
+        return;
+    }
+    if (request->pieces_ != 0) {
+        request->driver_failed_ = true;
+        request->wanted_ = request->started_;  // what has come is taken, the last piece ends it
         return;
     }
     receive_done(*request, Status::kDriver);

@@ -15,7 +15,7 @@ static_assert(
     "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
 
 /// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 
 /// Limits that a decoder enforces on what peers claim.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
@@ -42,6 +42,9 @@ inline constexpr std::uint16_t kMore =
     2;  ///< EAGER: the data is the start of it; the rest follows as fragments
 inline constexpr std::uint16_t kFragment =
     4;  ///< DATA: more of the EAGER whose sender_request this names; follows the header
+
+/// EAGER without data: the sender could not read the message, which takes its turn all the same.
+inline constexpr std::uint16_t kUnreadable = 8;
 
 /// Ways to move a message. kRdma is not spoken in this version: such an offer is skipped.
 enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3 };

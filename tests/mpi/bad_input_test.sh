@@ -39,6 +39,11 @@ for value in 7 65537 banana; do
 done
 launch -n 2 --mca coll_beeline_allreduce_algorithm fastest "$rules" host || true
 expect "an unknown algorithm" coll_beeline_allreduce_algorithm "'fastest'" "auto|ring|recursive_doubling|staged"
+for component in pml coll; do
+    launch -n 2 --mca ${component}_beeline_eagre_limit 64 "$rules" host &&
+        fail "an unknown parameter of $component was taken"
+    expect "an unknown parameter" "${component}_beeline_eagre_limit is unknown" "has: priority, "
+done
 
 # Without a GPU and without libcuda: a host PML that has nothing to say.
 launch -n 2 "$rules" host || fail "host buffers without a driver"

@@ -3,7 +3,7 @@ mpi_test_cppflags = $(MPI_PROGRAM_CPPFLAGS)
 mpi_test_ldadd = libgpu.la $(OMPI_LIBS)
 
 p2p_programs = tests/mpi/p2p_matrix tests/mpi/p2p_rules tests/mpi/p2p_types tests/mpi/rma_host \
-	tests/mpi/ledger
+	tests/mpi/ledger tests/mpi/ledger_table
 check_PROGRAMS += $(p2p_programs)
 tests_mpi_p2p_matrix_SOURCES = tests/mpi/p2p_matrix.cpp tests/mpi/harness.hpp
 tests_mpi_p2p_matrix_CPPFLAGS = $(mpi_test_cppflags)
@@ -20,6 +20,9 @@ tests_mpi_rma_host_LDADD = $(mpi_test_ldadd)
 tests_mpi_ledger_SOURCES = tests/mpi/ledger.cpp tests/mpi/harness.hpp
 tests_mpi_ledger_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_ledger_LDADD = $(mpi_test_ldadd)
+tests_mpi_ledger_table_SOURCES = tests/mpi/ledger_table.cpp tests/mpi/harness.hpp
+tests_mpi_ledger_table_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_ledger_table_LDADD = $(mpi_test_ldadd)
 
 semantics_programs = tests/mpi/p2p_random tests/mpi/communicators tests/mpi/joining \
 	tests/mpi/threads tests/mpi/contexts tests/mpi/endings
@@ -67,7 +70,8 @@ TESTS += $(coll_scripts)
 EXTRA_DIST += $(coll_scripts)
 
 p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi/p2p_types_test.sh \
-	tests/mpi/rma_host_test.sh tests/mpi/ledger_test.sh tests/mpi/bad_input_test.sh \
+	tests/mpi/rma_host_test.sh tests/mpi/ledger_test.sh tests/mpi/ledger_table_test.sh \
+	tests/mpi/bad_input_test.sh \
 	tests/mpi/two_nodes_test.sh
 TESTS += $(p2p_scripts)
 EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh

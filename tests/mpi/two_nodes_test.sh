@@ -32,6 +32,8 @@ trap 'exit 1' INT TERM
 
 ip netns add "$a" 2>"$work/error" || skip "cannot make a network namespace: $(cat "$work/error")"
 ip netns add "$b"
+ip netns exec "$a" true 2>"$work/error" ||
+    skip "cannot enter a network namespace (a chroot that is no mount point?): $(head -n 1 "$work/error")"
 ip link add "${link}a" netns "$a" type veth peer name "${link}b" netns "$b" 2>"$work/error" ||
     skip "cannot make a pair of virtual interfaces: $(cat "$work/error")"
 ip -n "$a" address add 10.77.0.1/24 dev "${link}a"

@@ -3,7 +3,11 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/base/list_test.cpp tests/unit/base/log_test.cpp tests/unit/base/result_test.cpp \
 	tests/unit/config/config_test.cpp \
 	tests/unit/datatype/layout_test.cpp \
+	tests/unit/engine/address_test.cpp tests/unit/engine/request_table_test.cpp \
 	tests/unit/match/matcher_test.cpp tests/unit/match/sequencer_test.cpp \
+	tests/unit/memory/pointer_test.cpp \
+	tests/unit/mover/shm/lane_test.cpp tests/unit/mover/shm/segment_test.cpp \
+	tests/unit/protocol/select_test.cpp tests/unit/topo/identity_test.cpp \
 	tests/unit/wire/codec_test.cpp
 if HAVE_GTEST
 check_PROGRAMS += tests/unit/unit_tests
@@ -11,4 +15,17 @@ TESTS += tests/unit/unit_tests
 tests_unit_unit_tests_SOURCES = $(unit_sources)
 tests_unit_unit_tests_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)
 tests_unit_unit_tests_LDADD = libcore.la $(GTEST_LIBS) -lrapidcheck
+EXTRA_tests_unit_unit_tests_DEPENDENCIES = libcuda.la
+
+# Those that need a device.
+check_PROGRAMS += tests/unit/device_tests
+TESTS += tests/unit/device_tests
+tests_unit_device_tests_SOURCES = tests/unit/device_main.cpp \
+	tests/unit/memory/copy_test.cpp tests/unit/memory/device_pointer_test.cpp \
+	tests/unit/mover/cuda_ipc/exporter.cpp tests/unit/mover/cuda_ipc/exporter.hpp \
+	tests/unit/mover/cuda_ipc/handles_test.cpp \
+	tests/world/device_memory.cpp tests/world/device_memory.hpp
+tests_unit_device_tests_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)
+tests_unit_device_tests_LDADD = libcore.la $(GTEST_LIBS)
+EXTRA_tests_unit_device_tests_DEPENDENCIES = libcuda.la libbeeline_kernels.la
 endif

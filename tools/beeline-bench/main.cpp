@@ -48,6 +48,9 @@ bool agree(const World& world, const std::string& complaint) {
 }
 
 std::vector<std::size_t> sizes(const Options& options) {
+    if (!options.sizes.empty()) {
+        return options.sizes;
+    }
     std::vector<std::size_t> list;
     for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes;
          bytes = std::max<std::size_t>(1, 2 * bytes)) {
@@ -60,7 +63,9 @@ int run_sizes(const Options& options, gpu::Gpu* gpu, const World& world) {
     const bool collective = is_collective(options.operation);
     const auto workload = collective ? make_collective(options, gpu, world.comm)
                                      : make_point_to_point(options, gpu, world.comm);
-    PathCounters paths(collective ? "coll_beeline_calls_" : "pml_beeline_messages_");
+    PathCounters paths(
+        collective ? std::vector<std::string>{"coll_beeline_calls_"}
+                   : std::vector<std::string>{"pml_beeline_bytes_", "pml_beeline_messages_"});
     if (world.rank == 0) {
         print_header(options, world.ranks);
     }

@@ -11,8 +11,7 @@ namespace {
 // From here on messages are "large": fewer rounds and iterations do. OSU's limit.
 constexpr std::size_t kLarge = 8192;
 
-// The clock runs about this long for a size when the number of iterations is left to us.
-constexpr double kSeconds = 0.15;
+// Bounds when the number of iterations is left to us.
 constexpr int kMinIterations = 5;
 constexpr int kMaxIterations = 10000;
 
@@ -66,7 +65,8 @@ int settle(Workload& workload, const Options& options, std::size_t bytes, MPI_Co
     int iterations = options.iterations;
     if (iterations == 0) {
         // Without a warm-up there is nothing to go by.
-        const double wanted = warmup == 0 ? 100 : kSeconds / std::max(each, 1e-9);
+        const double wanted =
+            warmup == 0 ? 100 : options.milliseconds * 1e-3 / std::max(each, 1e-9);
         iterations =
             static_cast<int>(std::clamp(wanted, double{kMinIterations}, double{kMaxIterations}));
     }

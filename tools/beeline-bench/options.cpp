@@ -3,6 +3,7 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <string_view>
@@ -51,7 +52,7 @@ std::size_t parse_bytes(std::string_view text) {
         return value << (10 * place);
     }
     throw CLI::ValidationError(
-        "-m", "'" + std::string(text) + "' is not a size such as 8192, 8K or 4M, up to 1G");
+        "sizes", "'" + std::string(text) + "' is not a size such as 8192, 8K or 4M, up to 1G");
 }
 
 /// OSU's forms: "MAX", "MIN:", "MIN:MAX".
@@ -114,6 +115,7 @@ void set_defaults(Options& options) noexcept {
 struct Text {
     std::string memory = "host";
     std::string range;
+    std::vector<std::string> list;
     std::vector<std::string> sides;
 };
 
@@ -125,9 +127,15 @@ void add_options(CLI::App& app, Options& options, Text& text) {
         ->expected(1, 2)
         ->check(CLI::IsMember({"D", "H", "M"}));
     app.add_option("-m,--message-size", text.range, "Sizes: MAX, MIN: or MIN:MAX, with K, M, G");
+    app.add_option("--sizes", text.list, "Exactly these sizes, separated by commas")
+        ->delimiter(',')
+        ->excludes("-m");
     app.add_option("-i,--iterations", options.iterations,
-                   "Iterations for each size (default: as many as fit a fraction of a second)")
+                   "Iterations for each size (default: as many as fit --milliseconds)")
         ->check(CLI::Range(1, 100000000));
+    app.add_option("--milliseconds", options.milliseconds,
+                   "About how long the clock runs for each size without -i (default: 150)")
+        ->check(CLI::Range(1, 100000));
     app.add_option("-x,--warmup", options.warmup, "Iterations before the clock starts")
         ->check(CLI::Range(0, 100000000));
     app.add_option("-W,--window-size", options.window, "Messages in flight in bw and bibw")
@@ -147,6 +155,14 @@ void finish(const Text& text, Options& options) {
     }
     if (!text.range.empty()) {
         parse_range(text.range, options);
+    }
+    for (const std::string& size : text.list) {
+        options.sizes.push_back(parse_bytes(size));
+    }
+    if (!options.sizes.empty()) {
+        std::sort(options.sizes.begin(), options.sizes.end());
+        options.min_bytes = options.sizes.front();
+        options.max_bytes = options.sizes.back();
     }
 }
 

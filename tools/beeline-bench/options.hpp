@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/gpu/gpu.hpp"
 
@@ -25,9 +26,11 @@ struct Options {
     std::array<gpu::Kind, 2> kinds = {gpu::Kind::kHost, gpu::Kind::kHost};
     std::size_t min_bytes = 1;
     std::size_t max_bytes = 4 << 20;
-    int iterations = 0;  ///< for each size; 0: as many as fit a short time
-    int warmup = -1;     ///< for each size; negative: by size
-    int window = 64;     ///< messages in flight in bw and bibw
+    std::vector<std::size_t> sizes;  ///< these instead of every power of two between the two
+    int iterations = 0;              ///< for each size; 0: as many as fit `milliseconds`
+    int milliseconds = 150;          ///< about how long the clock runs for each size
+    int warmup = -1;                 ///< for each size; negative: by size
+    int window = 64;                 ///< messages in flight in bw and bibw
     bool validate = true;
     std::string json;  ///< file to write, empty for none
 

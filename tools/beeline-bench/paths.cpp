@@ -6,7 +6,7 @@
 
 namespace beeline::bench {
 
-PathCounters::PathCounters(const std::string& prefix) {
+PathCounters::PathCounters(const std::vector<std::string>& prefixes) {
     int provided = 0;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) {
         return;
@@ -18,26 +18,40 @@ PathCounters::PathCounters(const std::string& prefix) {
     int count = 0;
     MPI_T_pvar_get_num(&count);
     for (int index = 0; index < count; ++index) {
-        char name[256];
-        int length = sizeof name;
-        int verbosity = 0, kind = 0, bind = 0, readonly = 0, continuous = 0, atomic = 0;
-        MPI_Datatype type = MPI_DATATYPE_NULL;
-        if (MPI_T_pvar_get_info(index, name, &length, &verbosity, &kind, &type, nullptr, nullptr,
-                                nullptr, &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS ||
-            std::string(name).rfind(prefix, 0) != 0 || type != MPI_UNSIGNED_LONG_LONG ||
-            bind != MPI_T_BIND_NO_OBJECT) {
-            continue;
+        add(index, prefixes);
+    }
+    std::stable_sort(counters_.begin(), counters_.end(),
+                     [](const Counter& a, const Counter& b) { return a.prefix < b.prefix; });
+}
+
+/// Keeps variable `index` if it is one of ours.
+void PathCounters::add(int index, const std::vector<std::string>& prefixes) {
+    char text[256];
+    int length = sizeof text;
+    int verbosity = 0, kind = 0, bind = 0, readonly = 0, continuous = 0, atomic = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    if (MPI_T_pvar_get_info(index, text, &length, &verbosity, &kind, &type, nullptr, nullptr,
+                            nullptr, &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS ||
+        type != MPI_UNSIGNED_LONG_LONG || bind != MPI_T_BIND_NO_OBJECT) {
+        return;
+    }
+    const std::string name = text;
+    const auto prefix =
+        std::find_if(prefixes.begin(), prefixes.end(),
+                     [&](const std::string& each) { return name.rfind(each, 0) == 0; });
+    if (prefix == prefixes.end()) {
+        return;
+    }
+    Counter counter{static_cast<std::size_t>(prefix - prefixes.begin()),
+                    name.substr(prefix->size()), nullptr};
+    int values = 0;
+    if (MPI_T_pvar_handle_alloc(session_, index, nullptr, &counter.handle, &values) ==
+            MPI_SUCCESS &&
+        values == 1) {
+        if (continuous == 0) {
+            MPI_T_pvar_start(session_, counter.handle);
         }
-        Counter counter{std::string(name).substr(prefix.size()), nullptr};
-        int values = 0;
-        if (MPI_T_pvar_handle_alloc(session_, index, nullptr, &counter.handle, &values) ==
-                MPI_SUCCESS &&
-            values == 1) {
-            if (continuous == 0) {
-                MPI_T_pvar_start(session_, counter.handle);
-            }
-            counters_.push_back(counter);
-        }
+        counters_.push_back(counter);
     }
 }
 
@@ -87,11 +101,16 @@ std::string PathCounters::most_used(MPI_Comm comm) const {
         return "-";
     }
     MPI_Allreduce(MPI_IN_PLACE, used.data(), sizes[0], MPI_UNSIGNED_LONG_LONG, MPI_SUM, comm);
-    const unsigned long long most = *std::max_element(used.begin(), used.end());
     std::string text;
-    for (std::size_t index = 0; index < used.size() && most > 0; ++index) {
-        if (used[index] * 10 >= most * 9) {
-            text += (text.empty() ? "" : "+") + counters_[index].name;
+    for (std::size_t prefix = 0; text.empty() && prefix <= counters_.back().prefix; ++prefix) {
+        unsigned long long most = 0;
+        for (std::size_t index = 0; index < used.size(); ++index) {
+            most = counters_[index].prefix == prefix ? std::max(most, used[index]) : most;
+        }
+        for (std::size_t index = 0; index < used.size() && most > 0; ++index) {
+            if (counters_[index].prefix == prefix && used[index] * 10 >= most * 9) {
+                text += (text.empty() ? "" : "+") + counters_[index].name;
+            }
         }
     }
     return text.empty() ? "-" : text;

@@ -10,11 +10,13 @@
 
 namespace beeline::bench {
 
-/// Reads every performance variable whose name is `prefix` followed by the name of a way. Usable
-/// without any such variable (another component was selected): the answer is then "-".
+/// Reads every performance variable whose name is one of `prefixes` followed by the name of a way.
+/// Usable without any such variable (another component was selected): the answer is then "-".
 class PathCounters {
  public:
-    explicit PathCounters(const std::string& prefix);
+    /// The first prefix under which something was counted decides: bytes before messages, for
+    /// example, so that empty messages between the measured ones have no say.
+    explicit PathCounters(const std::vector<std::string>& prefixes);
     ~PathCounters();
     PathCounters(const PathCounters&) = delete;
     PathCounters& operator=(const PathCounters&) = delete;
@@ -31,11 +33,13 @@ class PathCounters {
 
  private:
     struct Counter {
+        std::size_t prefix;  ///< index into the constructor's list
         std::string name;
         MPI_T_pvar_handle handle;
         unsigned long long before = 0;
         unsigned long long used = 0;
     };
+    void add(int index, const std::vector<std::string>& prefixes);
     unsigned long long read(const Counter& counter) const;
 
     MPI_T_pvar_session session_ = MPI_T_PVAR_SESSION_NULL;

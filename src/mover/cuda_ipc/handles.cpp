@@ -167,6 +167,11 @@ void ImportCache::release(Import* import) noexcept {
     }
 }
 
+void ImportCache::discard(Import* import) noexcept {
+    import->stale = true;
+    release(import);
+}
+
 void ImportCache::clear() noexcept {
     for (auto entry = entries_.begin(); entry != entries_.end();) {
         entry = entry->users == 0 ? close(entry) : std::next(entry);

@@ -64,6 +64,8 @@ class ImportCache {
                             std::uint64_t base, std::uint64_t bytes, std::uint64_t buffer_id,
                             const CUipcMemHandle& handle) noexcept;
     void release(Import* import) noexcept;
+    /// Releases a mapping whose copy failed: closed by its last user, opened anew when next wanted.
+    void discard(Import* import) noexcept;
     /// Closes everything that is not in use.
     void clear() noexcept;
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the comparisons share: their options, runs of beeline-bench, and the file and last line they end with."""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def parser(description):
+    """A parser with the options that every comparison has."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--build", default=os.path.join(TOP, "build"), help="build folder (default: build/)")
+    made.add_argument("--rounds", type=int, default=5, help="rounds of all runs (default: 5)")
+    made.add_argument("--quick", action="store_true", help="fewer iterations or sizes; ends within a minute")
+    made.add_argument("--json", metavar="FILE", help="write the rows as docs/bench.md describes")
+    made.add_argument("--plot", metavar="FILE.svg", help="draw them")
+    return made
+
+
+def parse(made, programs):
+    """The arguments, once they make sense and the build folder holds all `programs`."""
+    arguments = made.parse_args()
+    arguments.build = os.path.abspath(arguments.build)
+    if arguments.rounds < 1:
+        made.error("--rounds must be at least 1")
+    for program in programs:
+        if not os.access(os.path.join(arguments.build, program), os.X_OK):
+            made.error(f"{arguments.build} holds no {program}; build first, or name the folder with --build")
+    return arguments
+
+
+class Runner:
+    """Runs programs of the build folder and shows on a terminal how far it is."""
+
+    def __init__(self, arguments, name, total):
+        self.build, self.name, self.total, self.runs = arguments.build, name, total, 0
+
+    def _show(self, what):
+        self.runs += 1
+        if sys.stderr.isatty():
+            print(f"\r\033[K{self.name}: run {self.runs} of {self.total}: {what}", end="", file=sys.stderr, flush=True)
+
+    def close(self):
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+
+    def output_of(self, command, what):
+        """Standard output of a program that must succeed."""
+        self._show(what)
+        done = subprocess.run(command, env={**os.environ, "BEELINE_BUILD": self.build}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{self.name}: {what} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def bench(self, launch, test, what):
+        """One run of beeline-bench with 2 ranks; returns its JSON document. `launch` are options for mpirun.sh, `test`
+        the words for beeline-bench."""
+        with tempfile.TemporaryDirectory() as folder:
+            output = os.path.join(folder, "rows.json")
+            self.output_of([os.path.join(TOP, "tests", "support", "mpirun.sh"), "--timeout", "240", *launch, "-n", "2",
+                            os.path.join(self.build, "beeline-bench"), *test, "--json", output], what)
+            with open(output, encoding="utf-8") as file:
+                return json.load(file)
+
+    def need_beeline(self, document):
+        if all(row["path"] == "-" for row in document["rows"]):
+            sys.exit(f"{self.name}: pml beeline was not selected; is it installed? (make check, or make install)")
+
+
+def compare(values, rival_values, unit):
+    """(median, median of the rival, ratio, spread). The ratio is of costs: time, or inverse bandwidth."""
+    mine, other = statistics.median(values), statistics.median(rival_values)
+    ratio = mine / other if unit == "us" else other / mine
+    return mine, other, ratio, (max(values) - min(values)) / mine
+
+
+def finish(arguments, title, machine, rows):
+    """Writes the JSON file if one is asked for, and the last line."""
+    keys = ("name", "bytes", "value", "unit", "rival", "rival_value", "ratio", "spread")
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump({"title": title, "machine": machine,
+                       "rows": [{key: row[key] for key in keys} for row in rows]}, file, indent=2)
+            file.write("\n")
+    worst = max(rows, key=lambda row: row["ratio"])
+    print(f"worst ratio {worst['ratio']:.2f} at {worst['name']} {worst['bytes']}")
