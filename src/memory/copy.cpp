@@ -2,6 +2,7 @@
 // Streams and events kept per CUDA context, and the copies that run on them.
 #include "memory/copy.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,7 @@ struct ContextStreams {
 namespace {
 
 std::mutex mutex;
+std::atomic<unsigned> lost{0};
 
 std::vector<std::unique_ptr<ContextStreams>>& table() {
     static auto* all = new std::vector<std::unique_ptr<ContextStreams>>;
@@ -83,7 +85,8 @@ CUdeviceptr address(const void* pointer) noexcept {
 /// Runs `enqueue(streams)` with the side's context current; when the kept streams turn out to be
 /// stale (a device reset), once more with new ones.
 template <class Enqueue>
-Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&& enqueue) noexcept {
+Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&& enqueue,
+           WhenLost when_lost = WhenLost::kRenew) noexcept {
     if (side.driver == nullptr || side.context == nullptr) {
         return Status::kDriver;
     }
@@ -103,6 +106,10 @@ Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&&
             break;
         }
         streams->dead = true;
+        ++lost;
+        if (when_lost == WhenLost::kFail) {
+            return Status::kNotFound;
+        }
         result = CUDA_SUCCESS;
     }
     cuda::report_failure(*side.driver, call, result, pointer, "the operation ends with an error");
@@ -129,6 +136,10 @@ Status copy_runs(const Pointer& side, const void* pointer, const datatype::Layou
 }
 
 }  // namespace
+
+unsigned contexts_lost() noexcept {
+    return lost.load(std::memory_order_relaxed);
+}
 
 Status copy(void* destination, const Pointer& to, const void* source, const Pointer& from,
             std::size_t bytes) noexcept {
@@ -184,7 +195,8 @@ Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, c
 }
 
 Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const void* source,
-                                   const Pointer& from, std::size_t bytes) noexcept {
+                                   const Pointer& from, std::size_t bytes,
+                                   WhenLost when_lost) noexcept {
     AsyncCopy copy;
     if (bytes == 0) {
         return copy;
@@ -194,8 +206,9 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
         return copy;
     }
     const void* named = to.on_device() ? destination : source;
-    const Status status =
-        run(device_side(to, from), named, "cuMemcpyAsync", [&](ContextStreams& streams) {
+    const Status status = run(
+        device_side(to, from), named, "cuMemcpyAsync",
+        [&](ContextStreams& streams) {
             Slot* slot = take_slot(streams);
             if (slot == nullptr) {
                 return CUDA_ERROR_OUT_OF_MEMORY;
@@ -214,7 +227,8 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
             copy.slot_ = slot;
             copy.done_ = false;
             return CUDA_SUCCESS;
-        });
+        },
+        when_lost);
     if (status != Status::kOk) {
         return status;
     }

@@ -106,8 +106,7 @@ Result<Import*> ImportCache::acquire(const cuda::Driver& driver, CUcontext conte
             ++entry;
             continue;
         }
-        if (entry->buffer_id == buffer_id && entry->base == base && !entry->stale &&
-            is_there(*entry)) {
+        if (entry->buffer_id == buffer_id && entry->base == base && !entry->stale) {
             if (entry->user == context || entry->context == context) {
                 entries_.splice(entries_.begin(), entries_, entry);
                 ++entry->users;
@@ -170,6 +169,19 @@ void ImportCache::release(Import* import) noexcept {
 void ImportCache::discard(Import* import) noexcept {
     import->stale = true;
     release(import);
+}
+
+void ImportCache::forget_lost() noexcept {
+    for (auto entry = entries_.begin(); entry != entries_.end();) {
+        if (is_there(*entry)) {
+            ++entry;
+        } else if (entry->users > 0) {
+            entry->stale = true;
+            ++entry;
+        } else {
+            entry = entries_.erase(entry);
+        }
+    }
 }
 
 void ImportCache::clear() noexcept {

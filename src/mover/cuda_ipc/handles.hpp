@@ -66,6 +66,8 @@ class ImportCache {
     void release(Import* import) noexcept;
     /// Releases a mapping whose copy failed: closed by its last user, opened anew when next wanted.
     void discard(Import* import) noexcept;
+    /// Forgets the mappings that a device reset took away. To be called when a context was lost.
+    void forget_lost() noexcept;
     /// Closes everything that is not in use.
     void clear() noexcept;
 
