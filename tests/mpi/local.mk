@@ -27,8 +27,8 @@ tests_mpi_ledger_table_LDADD = $(mpi_test_ldadd)
 semantics_programs = tests/mpi/p2p_random tests/mpi/communicators tests/mpi/joining \
 	tests/mpi/threads tests/mpi/contexts tests/mpi/endings
 check_PROGRAMS += $(semantics_programs)
-tests_mpi_p2p_random_SOURCES = tests/mpi/p2p_random.cpp tests/mpi/arena.hpp tests/mpi/harness.hpp \
-	tests/mpi/program.cpp tests/mpi/program.hpp
+tests_mpi_p2p_random_SOURCES = tests/mpi/p2p_random.cpp tests/mpi/arena.hpp tests/mpi/completion.hpp \
+	tests/mpi/harness.hpp tests/mpi/judge.hpp tests/mpi/program.cpp tests/mpi/program.hpp
 tests_mpi_p2p_random_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_p2p_random_LDADD = $(mpi_test_ldadd)
 tests_mpi_communicators_SOURCES = tests/mpi/communicators.cpp tests/mpi/harness.hpp
