@@ -251,6 +251,7 @@ AsyncCopy::~AsyncCopy() {
     if (slot_ != nullptr) {
         {
             const cuda::ContextScope scope(*slot_->home->driver, slot_->home->context);
+            const cuda::CaptureScope captures(*slot_->home->driver);
             slot_->home->driver->cuEventSynchronize(slot_->event.get());
         }
         std::lock_guard lock(mutex);
@@ -263,6 +264,7 @@ Status AsyncCopy::poll() noexcept {
     if (done_) {
         return outcome_;
     }
+    const cuda::CaptureScope captures(*slot_->home->driver);
     CUresult result = slot_->home->driver->cuEventQuery(slot_->event.get());
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) {
         // A thread without a context, or one with an error of its own, asks in the event's context.
@@ -291,6 +293,7 @@ Status AsyncCopy::poll() noexcept {
 bool register_host(const cuda::Driver& driver, CUctx_st* context, void* memory,
                    std::size_t bytes) noexcept {
     const cuda::ContextScope scope(driver, context);
+    const cuda::CaptureScope captures(driver);
     CUresult result = scope.result();
     if (result == CUDA_SUCCESS) {
         result = driver.cuMemHostRegister(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
@@ -305,6 +308,7 @@ bool register_host(const cuda::Driver& driver, CUctx_st* context, void* memory,
 
 void unregister_host(const cuda::Driver& driver, CUctx_st* context, void* memory) noexcept {
     const cuda::ContextScope scope(driver, context);
+    const cuda::CaptureScope captures(driver);
     if (scope.result() == CUDA_SUCCESS) {
         driver.cuMemHostUnregister(memory);
     }

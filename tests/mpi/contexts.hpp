@@ -33,6 +33,11 @@ class Contexts {
         load(free_, "cuMemFree_v2");
         load(fill_, "cuMemsetD8_v2");
         load(read_, "cuMemcpyDtoH_v2");
+        load(stream_create_, "cuStreamCreate");
+        load(stream_destroy_, "cuStreamDestroy_v2");
+        load(begin_capture_, "cuStreamBeginCapture_v2");
+        load(end_capture_, "cuStreamEndCapture");
+        load(graph_destroy_, "cuGraphDestroy");
         check(init_(0), "cuInit");
     }
 
@@ -63,6 +68,22 @@ class Contexts {
         check(create_(&context, 0, handle(device)), "cuCtxCreate");
         check(pop_(&popped), "cuCtxPopCurrent");
         return context;
+    }
+    /// Captures a stream of the current context while `body` runs; whether the capture was left
+    /// valid.
+    template <class Body>
+    bool captures(Body&& body) const {
+        CUstream stream = nullptr;
+        CUgraph graph = nullptr;
+        check(stream_create_(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+        check(begin_capture_(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+        body();
+        const bool valid = end_capture_(stream, &graph) == CUDA_SUCCESS;
+        if (graph != nullptr) {
+            check(graph_destroy_(graph), "cuGraphDestroy");
+        }
+        check(stream_destroy_(stream), "cuStreamDestroy");
+        return valid;
     }
     void destroy(CUcontext context) const { check(destroy_(context), "cuCtxDestroy"); }
 
@@ -109,6 +130,11 @@ class Contexts {
 
     void* library_;
     CUresult (*init_)(unsigned) = nullptr;
+    CUresult (*stream_create_)(CUstream*, unsigned) = nullptr;
+    CUresult (*stream_destroy_)(CUstream) = nullptr;
+    CUresult (*begin_capture_)(CUstream, CUstreamCaptureMode) = nullptr;
+    CUresult (*end_capture_)(CUstream, CUgraph*) = nullptr;
+    CUresult (*graph_destroy_)(CUgraph) = nullptr;
     CUresult (*allocate_)(CUdeviceptr*, std::size_t) = nullptr;
     CUresult (*wait_)() = nullptr;
     CUresult (*free_)(CUdeviceptr) = nullptr;

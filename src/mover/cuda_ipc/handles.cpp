@@ -22,6 +22,7 @@ Result<CUipcMemHandle> ExportCache::handle_of(const memory::Pointer& memory) noe
     }
     CUipcMemHandle handle;
     const cuda::ContextScope scope(*memory.driver, memory.context);
+    const cuda::CaptureScope captures(*memory.driver);
     CUresult result = scope.result();
     if (result == CUDA_SUCCESS) {
         result = memory.driver->cuIpcGetMemHandle(&handle, memory.base);
@@ -59,6 +60,7 @@ bool is_there(const Import& import) noexcept {
 
 CUresult open_in(CUcontext context, const CUipcMemHandle& handle, Import& import) noexcept {
     const cuda::ContextScope scope(*import.driver, context);
+    const cuda::CaptureScope captures(*import.driver);
     CUresult result = scope.result();
     if (result == CUDA_SUCCESS) {
         result = import.driver->cuIpcOpenMemHandle(&import.mapped, handle,
@@ -79,6 +81,7 @@ ImportCache::~ImportCache() {
 
 ImportCache::Entries::iterator ImportCache::close(Entries::iterator entry) noexcept {
     const cuda::ContextScope scope(*entry->driver, entry->context);
+    const cuda::CaptureScope captures(*entry->driver);
     if (scope.result() == CUDA_SUCCESS && is_there(*entry)) {
         // An error means that the context or the driver went away, and the mapping with it.
         entry->driver->cuIpcCloseMemHandle(entry->mapped);
