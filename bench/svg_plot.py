@@ -5,8 +5,9 @@ import math
 from xml.sax.saxutils import escape
 
 COLOURS = ("#0b6e4f", "#c1440e", "#3454d1", "#7a5c00", "#6b2d73")
-PANEL_WIDTH, PANEL_HEIGHT = 460, 320
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 50, 60
+PANEL_WIDTH, PANEL_HEIGHT = 460, 334
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 64, 60
+LEGENDS = 4  # in a row
 
 
 def bytes_label(value):
@@ -64,9 +65,9 @@ class Panel:
             out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
             out += [f'<circle cx="{at_x(x):.1f}" cy="{at_y(y):.1f}" r="2.5" fill="{colour}"/>'
                     for x, y in line]
-            legend_x = left + LEFT + index * 100
-            out.append(_line(legend_x, top + 36, legend_x + 20, top + 36, colour, 3))
-            out.append(f'<text x="{legend_x + 25}" y="{top + 40}">{escape(name)}</text>')
+            legend_x, legend_y = left + LEFT - 50 + index % LEGENDS * 108, top + 36 + index // LEGENDS * 15
+            out.append(_line(legend_x, legend_y, legend_x + 20, legend_y, colour, 3))
+            out.append(f'<text x="{legend_x + 25}" y="{legend_y + 4}">{escape(name)}</text>')
         return out
 
 

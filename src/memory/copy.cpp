@@ -266,9 +266,9 @@ Status AsyncCopy::poll() noexcept {
     }
     const cuda::CaptureScope captures(*slot_->home->driver);
     CUresult result = slot_->home->driver->cuEventQuery(slot_->event.get());
-    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) {
-        // A thread without a context, or one with an error of its own, asks in the event's context.
-        // Most have a context that does: pushing it at every poll would triple the calls.
+    if (result == CUDA_ERROR_INVALID_CONTEXT) {
+        // A thread without a context asks in the event's. Most have one that does: pushing it at
+        // every poll would triple the calls.
         const cuda::ContextScope scope(*slot_->home->driver, slot_->home->context);
         if (scope.result() == CUDA_SUCCESS) {
             result = slot_->home->driver->cuEventQuery(slot_->event.get());
