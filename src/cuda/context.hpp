@@ -28,6 +28,26 @@ class ContextScope {
     CUresult result_;
 };
 
+/// Lets this thread make the calls that CUDA forbids while the application captures a stream in
+/// the global mode (queries of events, registrations): ours concern no captured stream, and without
+/// this they would invalidate the capture.
+class CaptureScope {
+ public:
+    explicit CaptureScope(const Driver& driver) noexcept : driver_(driver) { exchange(); }
+    ~CaptureScope() { exchange(); }
+    CaptureScope(const CaptureScope&) = delete;
+    CaptureScope& operator=(const CaptureScope&) = delete;
+
+ private:
+    void exchange() noexcept {
+        if (driver_.cuThreadExchangeStreamCaptureMode != nullptr) {
+            driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+        }
+    }
+    const Driver& driver_;
+    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 /// The primary context of a device, retained once for the life of the process; null with the reason
 /// logged when the driver refuses. Used for memory that belongs to no context (VMM, stream-ordered
 /// pools).

@@ -243,6 +243,7 @@ class Engine {
     std::deque<WaitingPayload> waiting_payloads_;
     mover::cuda_ipc::ExportCache exports_;
     mover::cuda_ipc::ImportCache imports_;
+    unsigned contexts_lost_ = 0;  // as far as imports_ knows
     memory::StagingPool staging_;
     Pinned own_pinned_;
     std::vector<Pinned> sender_pinned_;

@@ -15,25 +15,36 @@ bool Engine::start_pull(Request& request, const wire::IpcOffer& offer) {
     static_assert(sizeof handle == sizeof offer.handle);
     std::memcpy(&handle, offer.handle.data(), sizeof handle);
     const memory::Pointer& to = request.where_;
-    auto import =
-        imports_.acquire(*to.driver, to.context, reinterpret_cast<std::uint64_t>(request.peer_),
-                         offer.base, offer.allocation_bytes, offer.buffer_id, handle);
-    if (!import) {
-        return false;
-    }
     memory::Pointer from = to;
     from.kind = memory::Kind::kDevice;
-    const auto* source = reinterpret_cast<const void*>((*import)->mapped + offer.offset);
-    auto copy = memory::AsyncCopy::start(request.data_, to, source, from, request.wanted_);
-    if (!copy) {
+    // The first copy after a device reset finds it out; the second has a new mapping.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        if (const unsigned lost = memory::contexts_lost(); lost != contexts_lost_) {
+            contexts_lost_ = lost;
+            imports_.forget_lost();
+        }
+        auto import =
+            imports_.acquire(*to.driver, to.context, reinterpret_cast<std::uint64_t>(request.peer_),
+                             offer.base, offer.allocation_bytes, offer.buffer_id, handle);
+        if (!import) {
+            return false;
+        }
+        const auto* source = reinterpret_cast<const void*>((*import)->mapped + offer.offset);
+        auto copy = memory::AsyncCopy::start(request.data_, to, source, from, request.wanted_,
+                                             memory::WhenLost::kFail);
+        if (copy) {
+            request.import_ = *import;
+            request.copy_ = std::move(*copy);
+            request.outcome.path = protocol::Path::kCudaIpc;
+            pulls_.push_back(&request);
+            return true;
+        }
         imports_.discard(*import);
-        return false;
+        if (copy.status() != Status::kNotFound) {
+            return false;
+        }
     }
-    request.import_ = *import;
-    request.copy_ = std::move(*copy);
-    request.outcome.path = protocol::Path::kCudaIpc;
-    pulls_.push_back(&request);
-    return true;
+    return false;
 }
 
 void Engine::poll_pulls(int& events) {

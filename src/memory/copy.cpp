@@ -2,6 +2,7 @@
 // Streams and events kept per CUDA context, and the copies that run on them.
 #include "memory/copy.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,7 @@ struct ContextStreams {
 namespace {
 
 std::mutex mutex;
+std::atomic<unsigned> lost{0};
 
 std::vector<std::unique_ptr<ContextStreams>>& table() {
     static auto* all = new std::vector<std::unique_ptr<ContextStreams>>;
@@ -83,7 +85,8 @@ CUdeviceptr address(const void* pointer) noexcept {
 /// Runs `enqueue(streams)` with the side's context current; when the kept streams turn out to be
 /// stale (a device reset), once more with new ones.
 template <class Enqueue>
-Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&& enqueue) noexcept {
+Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&& enqueue,
+           WhenLost when_lost = WhenLost::kRenew) noexcept {
     if (side.driver == nullptr || side.context == nullptr) {
         return Status::kDriver;
     }
@@ -103,6 +106,10 @@ Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&&
             break;
         }
         streams->dead = true;
+        ++lost;
+        if (when_lost == WhenLost::kFail) {
+            return Status::kNotFound;
+        }
         result = CUDA_SUCCESS;
     }
     cuda::report_failure(*side.driver, call, result, pointer, "the operation ends with an error");
@@ -129,6 +136,10 @@ Status copy_runs(const Pointer& side, const void* pointer, const datatype::Layou
 }
 
 }  // namespace
+
+unsigned contexts_lost() noexcept {
+    return lost.load(std::memory_order_relaxed);
+}
 
 Status copy(void* destination, const Pointer& to, const void* source, const Pointer& from,
             std::size_t bytes) noexcept {
@@ -184,7 +195,8 @@ Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, c
 }
 
 Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const void* source,
-                                   const Pointer& from, std::size_t bytes) noexcept {
+                                   const Pointer& from, std::size_t bytes,
+                                   WhenLost when_lost) noexcept {
     AsyncCopy copy;
     if (bytes == 0) {
         return copy;
@@ -194,8 +206,9 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
         return copy;
     }
     const void* named = to.on_device() ? destination : source;
-    const Status status =
-        run(device_side(to, from), named, "cuMemcpyAsync", [&](ContextStreams& streams) {
+    const Status status = run(
+        device_side(to, from), named, "cuMemcpyAsync",
+        [&](ContextStreams& streams) {
             Slot* slot = take_slot(streams);
             if (slot == nullptr) {
                 return CUDA_ERROR_OUT_OF_MEMORY;
@@ -214,7 +227,8 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
             copy.slot_ = slot;
             copy.done_ = false;
             return CUDA_SUCCESS;
-        });
+        },
+        when_lost);
     if (status != Status::kOk) {
         return status;
     }
@@ -237,6 +251,7 @@ AsyncCopy::~AsyncCopy() {
     if (slot_ != nullptr) {
         {
             const cuda::ContextScope scope(*slot_->home->driver, slot_->home->context);
+            const cuda::CaptureScope captures(*slot_->home->driver);
             slot_->home->driver->cuEventSynchronize(slot_->event.get());
         }
         std::lock_guard lock(mutex);
@@ -249,6 +264,7 @@ Status AsyncCopy::poll() noexcept {
     if (done_) {
         return outcome_;
     }
+    const cuda::CaptureScope captures(*slot_->home->driver);
     CUresult result = slot_->home->driver->cuEventQuery(slot_->event.get());
     if (result == CUDA_ERROR_INVALID_CONTEXT) {
         // A thread without a context asks in the event's. Most have one that does: pushing it at
@@ -277,6 +293,7 @@ Status AsyncCopy::poll() noexcept {
 bool register_host(const cuda::Driver& driver, CUctx_st* context, void* memory,
                    std::size_t bytes) noexcept {
     const cuda::ContextScope scope(driver, context);
+    const cuda::CaptureScope captures(driver);
     CUresult result = scope.result();
     if (result == CUDA_SUCCESS) {
         result = driver.cuMemHostRegister(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
@@ -291,6 +308,7 @@ bool register_host(const cuda::Driver& driver, CUctx_st* context, void* memory,
 
 void unregister_host(const cuda::Driver& driver, CUctx_st* context, void* memory) noexcept {
     const cuda::ContextScope scope(driver, context);
+    const cuda::CaptureScope captures(driver);
     if (scope.result() == CUDA_SUCCESS) {
         driver.cuMemHostUnregister(memory);
     }

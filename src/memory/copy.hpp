@@ -36,6 +36,14 @@ Status pack(const datatype::Layout& layout, std::size_t count, const void* buffe
 Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, const Pointer& to,
               std::size_t skip, const void* in, std::size_t bytes) noexcept;
 
+/// What to do when Beeline's streams in a context are gone, as after a device reset: make new ones,
+/// or fail with kNotFound, because the addresses may be gone as well.
+enum class WhenLost { kRenew, kFail };
+
+/// How often streams were found to be gone: when it has changed, so may all that was mapped have
+/// been.
+unsigned contexts_lost() noexcept;
+
 /// A copy that was started. Move-only; must be finished or dropped before its memory goes away.
 class AsyncCopy {
  public:
@@ -43,7 +51,8 @@ class AsyncCopy {
     /// Starts copying on the device side's asynchronous stream. Copies started under one context
     /// finish in order.
     static Result<AsyncCopy> start(void* destination, const Pointer& to, const void* source,
-                                   const Pointer& from, std::size_t bytes) noexcept;
+                                   const Pointer& from, std::size_t bytes,
+                                   WhenLost when_lost = WhenLost::kRenew) noexcept;
     AsyncCopy(AsyncCopy&& other) noexcept;
     AsyncCopy& operator=(AsyncCopy&& other) noexcept;
     ~AsyncCopy();

@@ -5,15 +5,19 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace beeline::test {
 
-/// libcuda.so.1, loaded by the harness already. Ends the program when it lacks something.
+/// libcuda.so.1, initialized. Ends the program when it lacks something.
 class Contexts {
  public:
     Contexts() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
+        load(init_, "cuInit");
         load(get_current_, "cuCtxGetCurrent");
         load(set_current_, "cuCtxSetCurrent");
         load(retain_, "cuDevicePrimaryCtxRetain");
@@ -22,7 +26,19 @@ class Contexts {
         load(state_, "cuDevicePrimaryCtxGetState");
         load(device_get_, "cuDeviceGet");
         load(create_, "cuCtxCreate_v2");
+        load(pop_, "cuCtxPopCurrent_v2");
         load(destroy_, "cuCtxDestroy_v2");
+        load(allocate_, "cuMemAlloc_v2");
+        load(wait_, "cuCtxSynchronize");
+        load(free_, "cuMemFree_v2");
+        load(fill_, "cuMemsetD8_v2");
+        load(read_, "cuMemcpyDtoH_v2");
+        load(stream_create_, "cuStreamCreate");
+        load(stream_destroy_, "cuStreamDestroy_v2");
+        load(begin_capture_, "cuStreamBeginCapture_v2");
+        load(end_capture_, "cuStreamEndCapture");
+        load(graph_destroy_, "cuGraphDestroy");
+        check(init_(0), "cuInit");
     }
 
     CUcontext current() const {
@@ -45,13 +61,50 @@ class Contexts {
         check(state_(handle(device), &flags, &active), "cuDevicePrimaryCtxGetState");
         return active != 0;
     }
-    /// A context of one's own; becomes current.
+    /// A context of one's own; what is current stays so.
     CUcontext create(int device) const {
         CUcontext context = nullptr;
+        CUcontext popped = nullptr;
         check(create_(&context, 0, handle(device)), "cuCtxCreate");
+        check(pop_(&popped), "cuCtxPopCurrent");
         return context;
     }
+    /// Captures a stream of the current context while `body` runs; whether the capture was left
+    /// valid.
+    template <class Body>
+    bool captures(Body&& body) const {
+        CUstream stream = nullptr;
+        CUgraph graph = nullptr;
+        check(stream_create_(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+        check(begin_capture_(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+        body();
+        const bool valid = end_capture_(stream, &graph) == CUDA_SUCCESS;
+        if (graph != nullptr) {
+            check(graph_destroy_(graph), "cuGraphDestroy");
+        }
+        check(stream_destroy_(stream), "cuStreamDestroy");
+        return valid;
+    }
     void destroy(CUcontext context) const { check(destroy_(context), "cuCtxDestroy"); }
+
+    /// Device memory of the current context, every byte `value`.
+    void* allocate(std::size_t bytes, unsigned char value) const {
+        CUdeviceptr address = 0;
+        check(allocate_(&address, bytes), "cuMemAlloc");
+        check(fill_(address, value, bytes), "cuMemsetD8");
+        check(wait_(), "cuCtxSynchronize");  // the memset may still be under way
+        return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+    }
+    void free(void* memory) const {
+        check(free_(reinterpret_cast<CUdeviceptr>(memory)), "cuMemFree");
+    }
+    /// Whether every byte is `value`.
+    bool holds(const void* memory, std::size_t bytes, unsigned char value) const {
+        std::vector<unsigned char> seen(bytes);
+        check(read_(seen.data(), reinterpret_cast<CUdeviceptr>(memory), bytes), "cuMemcpyDtoH");
+        return std::all_of(seen.begin(), seen.end(),
+                           [value](unsigned char byte) { return byte == value; });
+    }
 
  private:
     template <class Function>
@@ -76,6 +129,17 @@ class Contexts {
     }
 
     void* library_;
+    CUresult (*init_)(unsigned) = nullptr;
+    CUresult (*stream_create_)(CUstream*, unsigned) = nullptr;
+    CUresult (*stream_destroy_)(CUstream) = nullptr;
+    CUresult (*begin_capture_)(CUstream, CUstreamCaptureMode) = nullptr;
+    CUresult (*end_capture_)(CUstream, CUgraph*) = nullptr;
+    CUresult (*graph_destroy_)(CUgraph) = nullptr;
+    CUresult (*allocate_)(CUdeviceptr*, std::size_t) = nullptr;
+    CUresult (*wait_)() = nullptr;
+    CUresult (*free_)(CUdeviceptr) = nullptr;
+    CUresult (*fill_)(CUdeviceptr, unsigned char, std::size_t) = nullptr;
+    CUresult (*read_)(void*, CUdeviceptr, std::size_t) = nullptr;
     CUresult (*get_current_)(CUcontext*) = nullptr;
     CUresult (*set_current_)(CUcontext) = nullptr;
     CUresult (*retain_)(CUcontext*, CUdevice) = nullptr;
@@ -84,6 +148,7 @@ class Contexts {
     CUresult (*state_)(CUdevice, unsigned*, int*) = nullptr;
     CUresult (*device_get_)(CUdevice*, int) = nullptr;
     CUresult (*create_)(CUcontext*, unsigned, CUdevice) = nullptr;
+    CUresult (*pop_)(CUcontext*) = nullptr;
     CUresult (*destroy_)(CUcontext) = nullptr;
 };
 

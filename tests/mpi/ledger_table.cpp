@@ -47,7 +47,8 @@ constexpr Class kClasses[] = {
 
 // How often these are called depends on timing: polls, and the event that is made when more copies
 // are under way than ever before.
-constexpr const char* kByTiming[] = {"cuEventQuery", "cuStreamQuery", "cuEventCreate"};
+constexpr const char* kByTiming[] = {"cuEventQuery", "cuStreamQuery", "cuEventCreate",
+                                     "cuThreadExchangeStreamCaptureMode"};
 
 using Counts = std::array<long long, kColumns>;
 

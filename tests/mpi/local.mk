@@ -25,10 +25,10 @@ tests_mpi_ledger_table_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_ledger_table_LDADD = $(mpi_test_ldadd)
 
 semantics_programs = tests/mpi/p2p_random tests/mpi/communicators tests/mpi/joining \
-	tests/mpi/threads
+	tests/mpi/threads tests/mpi/contexts tests/mpi/endings
 check_PROGRAMS += $(semantics_programs)
-tests_mpi_p2p_random_SOURCES = tests/mpi/p2p_random.cpp tests/mpi/arena.hpp tests/mpi/harness.hpp \
-	tests/mpi/program.cpp tests/mpi/program.hpp
+tests_mpi_p2p_random_SOURCES = tests/mpi/p2p_random.cpp tests/mpi/arena.hpp tests/mpi/completion.hpp \
+	tests/mpi/harness.hpp tests/mpi/judge.hpp tests/mpi/program.cpp tests/mpi/program.hpp
 tests_mpi_p2p_random_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_p2p_random_LDADD = $(mpi_test_ldadd)
 tests_mpi_communicators_SOURCES = tests/mpi/communicators.cpp tests/mpi/harness.hpp
@@ -40,8 +40,14 @@ tests_mpi_joining_LDADD = $(mpi_test_ldadd)
 tests_mpi_threads_SOURCES = tests/mpi/threads.cpp tests/mpi/contexts.hpp tests/mpi/harness.hpp
 tests_mpi_threads_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_threads_LDADD = $(mpi_test_ldadd)
+tests_mpi_contexts_SOURCES = tests/mpi/contexts.cpp tests/mpi/contexts.hpp tests/mpi/harness.hpp
+tests_mpi_contexts_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_contexts_LDADD = $(mpi_test_ldadd)
+tests_mpi_endings_SOURCES = tests/mpi/endings.cpp tests/mpi/contexts.hpp
+tests_mpi_endings_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_endings_LDADD = $(mpi_test_ldadd)
 semantics_scripts = tests/mpi/p2p_random_test.sh tests/mpi/communicators_test.sh tests/mpi/joining_test.sh \
-	tests/mpi/threads_test.sh
+	tests/mpi/threads_test.sh tests/mpi/contexts_test.sh tests/mpi/endings_test.sh
 TESTS += $(semantics_scripts)
 EXTRA_DIST += $(semantics_scripts)
 

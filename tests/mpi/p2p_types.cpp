@@ -126,6 +126,9 @@ class Types {
                 }
             }
         }
+        for (std::size_t kind = 0; kind < out_.size(); ++kind) {
+            freed_while_used(*out_[kind], *in_[kind]);
+        }
     }
 
  private:
@@ -164,6 +167,40 @@ class Types {
         MPI_Get_count(&status, bytes ? MPI_BYTE : type.type, &elements);
         h_.check(elements == (bytes ? static_cast<int>(packed) : count), "%d x %s: count %d", count,
                  type.name, elements);
+    }
+
+    /// Types are freed as soon as a message uses them, so that the next one, of another layout,
+    /// comes to lie where the last one was.
+    void freed_while_used(Area& out, Area& in) {
+        const int right = (h_.rank + 1) % h_.ranks;
+        const int left = (h_.rank - 1 + h_.ranks) % h_.ranks;
+        for (std::size_t round = 0; round < 200; ++round) {
+            const std::size_t block = 1 + round % 7;
+            const std::size_t stride = block + round % 5;
+            const int blocks = round % 20 == 0 ? 5000 : 20;
+            Type type{"freed", MPI_DATATYPE_NULL, {}, 0};
+            MPI_Type_vector(blocks, static_cast<int>(block), static_cast<int>(stride), MPI_BYTE,
+                            &type.type);
+            MPI_Type_commit(&type.type);
+            for (std::size_t i = 0; i < static_cast<std::size_t>(blocks); ++i) {
+                add_run(type.places, i * stride, block);
+            }
+            type.extent = (static_cast<std::size_t>(blocks) - 1) * stride + block;
+            ++number_;
+            out.poison(type.extent, 8, number_);
+            scatter(type, 1, h_.rank, out.image());
+            out.upload();
+            in.poison(type.extent, 8, number_ + 1000000);
+            MPI_Request requests[2];
+            MPI_Irecv(in.data(), 1, type.type, left, 2, MPI_COMM_WORLD, &requests[0]);
+            MPI_Isend(out.data(), 1, type.type, right, 2, MPI_COMM_WORLD, &requests[1]);
+            MPI_Type_free(&type.type);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            scatter(type, 1, left, in.image());
+            h_.check(in.intact() && out.intact(),
+                     "a type freed while in use, %d blocks of %zu each %zu, in %s memory", blocks,
+                     block, stride, gpu::to_string(in.kind()));
+        }
     }
 
     std::uint64_t seed(int source) const {

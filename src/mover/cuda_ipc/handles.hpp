@@ -41,10 +41,12 @@ struct Import {
     std::uint64_t bytes = 0;
     std::uint64_t buffer_id = 0;
     const cuda::Driver* driver = nullptr;
-    CUcontext context = nullptr;
+    CUcontext context = nullptr;  ///< it was opened in
+    CUcontext user = nullptr;     ///< it was opened for: usually the same
     CUdeviceptr mapped = 0;
-    unsigned users = 0;  ///< copies under way; never closed while in use
-    bool stale = false;  ///< to be closed by its last user
+    std::uint64_t local_id = 0;  ///< the mapping's own buffer id; 0: unknown
+    unsigned users = 0;          ///< copies under way; never closed while in use
+    bool stale = false;          ///< to be closed by its last user
 };
 
 /// Opened handles. A mapping is used again only for the buffer id it was made for; one that
@@ -64,6 +66,8 @@ class ImportCache {
     void release(Import* import) noexcept;
     /// Releases a mapping whose copy failed: closed by its last user, opened anew when next wanted.
     void discard(Import* import) noexcept;
+    /// Forgets the mappings that a device reset took away. To be called when a context was lost.
+    void forget_lost() noexcept;
     /// Closes everything that is not in use.
     void clear() noexcept;
 
@@ -75,6 +79,7 @@ class ImportCache {
     using Entries = std::list<Import>;
     Entries::iterator close(Entries::iterator entry) noexcept;
     void make_room() noexcept;
+    CUresult open(Import& import, const CUipcMemHandle& handle) const noexcept;
 
     std::size_t limit_;
     Entries entries_;  // most recently used first
