@@ -101,8 +101,9 @@ TEST_F(LanePair, LargestInlineAndSlotMessages) {
     const std::string largest(Lane::kInlineBytes, 'i');
     const std::string slot(from_->slot_bytes(), 's');
     ASSERT_TRUE(send(largest));
+    EXPECT_EQ(to_->progress(16), 1);
     ASSERT_TRUE(send_by_slot(slot));
-    EXPECT_EQ(to_->progress(16), 2);
+    EXPECT_EQ(to_->progress(16), 1);
     ASSERT_EQ(inbox_.entries.size(), 2U);
     EXPECT_EQ(inbox_.entries[0].text, largest);
     EXPECT_EQ(inbox_.entries[1].text, slot);
@@ -124,6 +125,24 @@ TEST_F(LanePair, FullQueueRefusesUntilItIsRead) {
     EXPECT_EQ(to_->progress(100), 16);
     for (std::uint32_t i = 0; i <= kGeometry.cells; ++i) {
         EXPECT_EQ(inbox_.entries[i].text, std::to_string(i));
+    }
+}
+
+TEST_F(LanePair, WideQueueFillsAndEmptiesByItself) {
+    const auto text = [](std::uint32_t i) { return std::string(kNarrowBody + 1 + i, 'w'); };
+    for (int lap = 0; lap < 3; ++lap) {
+        inbox_.entries.clear();
+        for (std::uint32_t i = 0; i < kWideCells; ++i) {
+            ASSERT_TRUE(send(text(i)));
+        }
+        EXPECT_FALSE(send(text(0)));
+        EXPECT_TRUE(send("narrow")) << "the other queue has room";
+        EXPECT_EQ(to_->progress(1000), static_cast<int>(kWideCells) + 1);
+        ASSERT_EQ(inbox_.entries.size(), kWideCells + 1U);
+        EXPECT_EQ(inbox_.entries[0].text, "narrow");
+        for (std::uint32_t i = 0; i < kWideCells; ++i) {
+            EXPECT_EQ(inbox_.entries[i + 1].text, text(i));
+        }
     }
 }
 
