@@ -14,17 +14,11 @@ namespace beeline::cuda {
 #define BEELINE_CUDA_REQUIRED(X) \
     X(cuGetErrorName)            \
     X(cuInit)                    \
-    X(cuDeviceGet)               \
     X(cuDeviceGetCount)          \
-    X(cuDeviceGetName)           \
-    X(cuDeviceGetUuid)           \
-    X(cuDeviceCanAccessPeer)     \
     X(cuDevicePrimaryCtxRetain)  \
-    X(cuDevicePrimaryCtxRelease) \
     X(cuCtxGetCurrent)           \
     X(cuCtxPushCurrent)          \
     X(cuCtxPopCurrent)           \
-    X(cuCtxGetDevice)            \
     X(cuPointerGetAttributes)    \
     X(cuPointerGetAttribute)     \
     X(cuMemAlloc)                \

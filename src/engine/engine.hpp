@@ -154,7 +154,7 @@ class Engine {
     Status to_self(Request& request);
     void tell_unreadable(Request& request);
     Status gather(Request& request, void* out);
-    Status need_bounce(Request& request, bool fill);
+    Status to_host(Request& request);
     mover::shm::Link* link(Peer& peer);
     mover::ucx::Endpoint endpoint(Peer& peer);
     void control(Peer& peer, std::span<const std::byte> message);

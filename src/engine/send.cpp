@@ -242,9 +242,9 @@ Status Engine::gather(Request& request, void* out) {
                         request.where_, 0, out, request.buffer_.bytes);
 }
 
-/// Contiguous host memory for a request whose layout is not; filled from the buffer when `fill`.
-Status Engine::need_bounce(Request& request, bool fill) {
-    if (request.data_ != nullptr || request.buffer_.bytes == 0) {
+/// Makes the data of a send contiguous host memory, by a packed copy where it is not.
+Status Engine::to_host(Request& request) {
+    if (request.buffer_.bytes == 0 || (request.data_ != nullptr && !request.where_.on_device())) {
         return Status::kOk;
     }
     request.bounce_ = static_cast<std::byte*>(std::malloc(request.buffer_.bytes));
@@ -252,11 +252,9 @@ Status Engine::need_bounce(Request& request, bool fill) {
         log(LogLevel::kError, "no memory for a packed copy of %zu bytes", request.buffer_.bytes);
         return Status::kNoMemory;
     }
-    const Status status = fill ? gather(request, request.bounce_) : Status::kOk;
+    const Status status = gather(request, request.bounce_);
     request.data_ = request.bounce_;
-    if (fill) {
-        request.where_ = memory::Pointer{};  // from here on the data is host memory
-    }
+    request.where_ = memory::Pointer{};
     return status;
 }
 
@@ -317,17 +315,7 @@ Status Engine::eager_ucx(Request& request) {
     if (to == nullptr) {
         return Status::kUnreachable;
     }
-    if (request.where_.on_device() && request.data_ != nullptr) {
-        request.bounce_ = static_cast<std::byte*>(std::malloc(request.buffer_.bytes));
-        if (request.bounce_ == nullptr) {
-            return Status::kNoMemory;
-        }
-        const Status copied = gather(request, request.bounce_);
-        if (copied != Status::kOk) {
-            return copied;
-        }
-        request.data_ = request.bounce_;
-    } else if (const Status packed = need_bounce(request, true); packed != Status::kOk) {
+    if (const Status packed = to_host(request); packed != Status::kOk) {
         return packed;
     }
     if (request.synchronous_ && request.id_ == 0) {
@@ -371,7 +359,7 @@ Status Engine::ucx_rendezvous(Request& request) {
     if (to == nullptr) {
         return Status::kUnreachable;
     }
-    if (const Status packed = need_bounce(request, true); packed != Status::kOk) {
+    if (const Status packed = to_host(request); packed != Status::kOk) {
         return packed;
     }
     request.id_ = table_.add(&request);
@@ -416,7 +404,7 @@ void Engine::on_rendezvous_sent(mover::ucx::Operation* operation, Status status)
 
 Status Engine::offers(Request& request) {
     if (request.data_ == nullptr) {  // not contiguous: continue as packed host memory
-        if (const Status packed = need_bounce(request, true); packed != Status::kOk) {
+        if (const Status packed = to_host(request); packed != Status::kOk) {
             return packed;
         }
         return ucx_rendezvous(request);

@@ -183,7 +183,6 @@ int Lane::drain(int limit) noexcept {
 }
 
 int Lane::progress(int limit) noexcept {
-    ++polls_;
     const int narrow = drain<Queue::kNarrow>(limit);
     return narrow + drain<Queue::kWide>(limit - narrow);
 }

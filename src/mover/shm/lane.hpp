@@ -88,8 +88,6 @@ class Lane {
     /// The nonce of the sender's segment, which its address carries too.
     std::uint64_t nonce_of(std::uint32_t sender) noexcept;
 
-    std::uint64_t polls() const noexcept { return polls_; }
-
  private:
     Lane(Segment own, Receiver receiver) noexcept;
     template <Queue kQueue>
@@ -109,7 +107,6 @@ class Lane {
     Segment own_;
     Receiver receiver_;
     std::uint64_t head_[2] = {0, 0};  // next position to read, of each queue
-    std::uint64_t polls_ = 0;
     std::vector<std::uint32_t> free_slots_;
     std::vector<std::uint32_t> sent_slots_;  // a ring: oldest first, freed by their receivers
     std::size_t sent_begin_ = 0;

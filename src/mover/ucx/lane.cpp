@@ -40,13 +40,12 @@ ucs_status_t on_message(void* self, const void* header, std::size_t header_bytes
     payload.data = data;
     payload.bytes = bytes;
     payload.rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    payload.keepable = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
     switch (static_cast<Lane*>(self)->deliver({static_cast<const std::byte*>(header), header_bytes},
                                               payload)) {
         case Lane::Delivery::kDone:
             return UCS_OK;
         case Lane::Delivery::kKept:
-            return payload.keepable || payload.rendezvous ? UCS_INPROGRESS : UCS_OK;
+            return UCS_INPROGRESS;
         case Lane::Delivery::kRejected:
             return UCS_ERR_CANCELED;
     }
@@ -261,10 +260,6 @@ bool Lane::reject(const Payload& payload) noexcept {
     }
     ucp_am_data_release(worker_, payload.data);
     return false;
-}
-
-void Lane::release(void* data) noexcept {
-    ucp_am_data_release(worker_, data);
 }
 
 unsigned Lane::progress() noexcept {

@@ -25,7 +25,6 @@ struct Operation {
     void* owner = nullptr;      ///< the caller's
     void* engine = nullptr;     ///< the caller's
     void* user = nullptr;       // the lane
-    std::uint64_t extra = 0;    ///< the caller's
     Operation* next = nullptr;  // free list
     std::size_t header_bytes = 0;
     std::byte header[kMaxHeader];  ///< lives until the send is complete, as UCX asks
@@ -36,7 +35,6 @@ struct Payload {
     void* data = nullptr;  ///< bytes, or what receive() and reject() take when `rendezvous`
     std::size_t bytes = 0;
     bool rendezvous = false;  ///< still at the sender
-    bool keepable = false;    ///< may be kept after the callback; release() it then
 };
 
 /// Takes arrived messages. Returns true when the payload was kept (rendezvous payload that was
@@ -85,8 +83,6 @@ class Lane {
     bool reject(const Payload& payload) noexcept;
     /// Whether reject() would tell the sender.
     bool can_reject(const Payload& payload) const noexcept { return payload.data == delivering_; }
-    /// Frees eager payload that was kept.
-    void release(void* data) noexcept;
 
     /// Number of events handled.
     unsigned progress() noexcept;
