@@ -9,6 +9,7 @@ namespace beeline::plugin::pml {
 
 /// The running engine; only between init and finalize.
 engine::Engine& engine() noexcept;
+bool is_running() noexcept;
 
 inline engine::Communicator& communicator_of(ompi_communicator_t* communicator) noexcept {
     return *reinterpret_cast<engine::Communicator*>(communicator->c_pml_comm);
