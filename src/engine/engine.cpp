@@ -12,7 +12,6 @@
 namespace beeline::engine {
 namespace {
 
-constexpr int kMessagesPerPoll = 16;
 constexpr unsigned kUcxEvery = 16;        // polls between two looks at a quiet UCX
 constexpr unsigned kUcxInterest = 512;    // polls UCX stays interesting after an event
 constexpr std::size_t kHeaderRoom = 640;  // largest header in a slot (an RTS)
@@ -180,7 +179,7 @@ void Engine::remove_communicator(Communicator* communicator) {
 int Engine::progress() {
     int events = 0;
     if (shm_ != nullptr) {
-        events += shm_->progress(kMessagesPerPoll);
+        events += poll();
     }
     if (!pulls_.empty()) {
         poll_pulls(events);
@@ -295,8 +294,10 @@ void Engine::finish(Request& request, Status status) {
         table_.remove(request.id_);
         request.id_ = 0;
     }
-    std::free(request.bounce_);
-    request.bounce_ = nullptr;
+    if (request.bounce_ != nullptr) {
+        std::free(request.bounce_);
+        request.bounce_ = nullptr;
+    }
     request.active_ = false;
     request.outcome.status = status;
     request.done(&request);
