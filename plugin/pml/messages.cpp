@@ -129,9 +129,13 @@ int irecv_init(void* buffer, std::size_t count, ompi_datatype_t* type, int sourc
 int irecv(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,
           ompi_communicator_t* communicator, ompi_request_t** request) {
     const engine::Engine::Guard guard(engine());
-    return start_new(take_request(false, false, buffer, count, type, source, tag,
-                                  MCA_PML_BASE_SEND_STANDARD, communicator),
-                     request);
+    const engine::Buffer into = describe(buffer, count, type);
+    Request* taken = take_request(false, false, buffer, count, type, source, tag,
+                                  MCA_PML_BASE_SEND_STANDARD, communicator);
+    taken->super.req_state = OMPI_REQUEST_ACTIVE;
+    *request = &taken->super;
+    return mpi_error(engine().receive(taken->request, communicator_of(communicator), source,
+                                      engine_tag(tag), into));
 }
 
 int recv(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,

@@ -107,33 +107,11 @@ void release_requests() {
     }
 }
 
-Request* take_request(bool persistent, bool is_send, const void* buffer, std::size_t count,
-                      ompi_datatype_t* type, int peer, int tag, mca_pml_base_send_mode_t mode,
-                      ompi_communicator_t* communicator) {
-    Request* request = spare;
-    if (request != nullptr) {
-        spare = request->next_spare;
-    } else {
-        request = reinterpret_cast<Request*>(opal_free_list_get(&requests));
-        if (request == nullptr) {
-            throw std::bad_alloc();
-        }
+Request* new_request() {
+    auto* request = reinterpret_cast<Request*>(opal_free_list_get(&requests));
+    if (request == nullptr) {
+        throw std::bad_alloc();
     }
-    OMPI_REQUEST_INIT(&request->super, persistent);
-    request->super.req_mpi_object.comm = communicator;
-    request->buffer = const_cast<void*>(buffer);
-    request->count = count;
-    request->type = type;
-    request->peer = peer;
-    request->tag = tag;
-    request->mode = mode;
-    request->is_send = is_send;
-    request->freed = false;
-    request->communicator = communicator;
-    request->super.req_status.MPI_ERROR = MPI_SUCCESS;
-    request->super.req_status._cancelled = 0;
-    OMPI_DATATYPE_RETAIN(type);
-    OBJ_RETAIN(communicator);
     return request;
 }
 

@@ -178,9 +178,7 @@ void Engine::remove_communicator(Communicator* communicator) {
 
 int Engine::progress() {
     int events = 0;
-    if (shm_ != nullptr) {
-        events += poll();
-    }
+    events += poll();
     if (!pulls_.empty()) {
         poll_pulls(events);
     }

@@ -103,7 +103,7 @@ class Engine {
     int progress();
     /// Takes what is in shared memory and does nothing else: for a caller that waits for a message
     /// and makes progress() every now and then.
-    int poll();
+    int poll() { return shm_ != nullptr && shm_->pending() ? take_arrived() : 0; }
     /// True when nothing of ours waits to be sent.
     bool idle() const noexcept;
     /// Closes connections, calling `progress_host` while it waits.
@@ -128,6 +128,7 @@ class Engine {
     explicit Engine(const config::Params& params);
 
     // small.cpp: small host messages through shared memory
+    int take_arrived();
     void on_message(const mover::shm::Arrival& arrival);
     void place(Request& request, const wire::Eager& eager, const mover::shm::Arrival& arrival);
 
@@ -157,7 +158,9 @@ class Engine {
     // send.cpp: the start of a send
     static wire::Envelope envelope_of(const Communicator& communicator, int tag,
                                       std::uint32_t sequence, std::size_t bytes,
-                                      std::uint64_t id) noexcept;
+                                      std::uint64_t id) noexcept {
+        return {communicator.rank, tag, sequence, 0, bytes, id};
+    }
     protocol::SendChoice choose(const Request& request) const noexcept;
     Status begin(Request& request);
     bool eager_shm(Request& request);

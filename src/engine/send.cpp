@@ -13,18 +13,6 @@
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
-wire::Envelope Engine::envelope_of(const Communicator& communicator, int tag,
-                                   std::uint32_t sequence, std::size_t bytes,
-                                   std::uint64_t id) noexcept {
-    wire::Envelope envelope;
-    envelope.source = communicator.rank;
-    envelope.tag = tag;
-    envelope.sequence = sequence;
-    envelope.bytes = bytes;
-    envelope.sender_request = id;
-    return envelope;
-}
-
 namespace {
 
 std::span<const std::byte> bytes_of(const wire::Eager& header) noexcept {

@@ -60,12 +60,9 @@ bool Engine::try_send(Communicator& communicator, int destination, int tag, cons
     return true;
 }
 
-int Engine::poll() {
-    return shm_ == nullptr
-               ? 0
-               : shm_->progress(kMessagesPerPoll, [this](const mover::shm::Arrival& arrival) {
-                     on_message(arrival);
-                 });
+int Engine::take_arrived() {
+    return shm_->progress(kMessagesPerPoll,
+                          [this](const mover::shm::Arrival& arrival) { on_message(arrival); });
 }
 
 inline void Engine::on_message(const mover::shm::Arrival& arrival) {

@@ -77,6 +77,8 @@ class Lane {
     std::byte* take_chunk(std::uint32_t& index) noexcept;
     void drop_chunk(std::uint32_t index) noexcept;
 
+    /// Whether progress() would find a message.
+    bool pending() const noexcept { return arrived<Queue::kNarrow>() || arrived<Queue::kWide>(); }
     /// Hands at most `limit` messages to `take(const Arrival&)`; their number. `take` may make
     /// progress again.
     template <class Take>
@@ -101,6 +103,11 @@ class Lane {
  private:
     Lane(Segment own, Receiver receiver) noexcept;
     static constexpr std::uint64_t kFull = UINT64_MAX;
+    template <Queue kQueue>
+    bool arrived() const noexcept {
+        const std::uint64_t head = head_[static_cast<std::size_t>(kQueue)];
+        return own_.cell<kQueue>(head).sequence.load(std::memory_order_acquire) == head + 1;
+    }
     template <Queue kQueue>
     std::uint64_t claim(Link& to) noexcept;
     template <Queue kQueue>
@@ -174,11 +181,8 @@ inline int Lane::drain(int limit, Take& take) noexcept {
     constexpr auto kIndex = static_cast<std::size_t>(kQueue);
     constexpr std::size_t kRoom = kQueue == Queue::kNarrow ? kNarrowBody : kWideBody;
     int read = 0;
-    for (; read < limit; ++read) {
+    for (; read < limit && arrived<kQueue>(); ++read) {
         Cell& cell = own_.cell<kQueue>(head_[kIndex]);
-        if (cell.sequence.load(std::memory_order_acquire) != head_[kIndex] + 1) {
-            break;
-        }
         ++head_[kIndex];  // first: `take` may make progress again
         ++draining_[kIndex];
         const std::uint32_t bytes = cell.bytes;  // read once: the peer could change it
