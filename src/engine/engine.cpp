@@ -6,7 +6,9 @@
 #include <cstdlib>
 
 #include "base/log.hpp"
+#include "cuda/driver.hpp"
 #include "engine/piece.hpp"
+#include "memory/always_host.hpp"
 #include "memory/copy.hpp"
 
 namespace beeline::engine {
@@ -252,8 +254,11 @@ void Engine::release_device_resources() {
 }
 
 void Engine::classify(Request& request) noexcept {
-    request.where_ =
-        request.buffer_.bytes != 0 ? memory::classify(request.buffer_.address) : memory::Pointer{};
+    const void* address = request.buffer_.address;
+    request.where_ = request.buffer_.bytes == 0 || cuda::Driver::find() == nullptr ||
+                             memory::always_host(address)
+                         ? memory::Pointer{}
+                         : memory::classify(address);
 }
 
 Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
