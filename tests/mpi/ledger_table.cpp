@@ -302,10 +302,11 @@ void staged(Harness& h, Table& table) {
         Kind to;
         bool first;
     };
-    // Two calls, a copy and an event, for each chunk of a side on a device.
+    // Two calls, a copy and an event, for each chunk of a side on a device; host memory is heap
+    // here, and not asked about.
     const auto floor = [](const Pair& pair, int fixed, int chunks) {
-        return Floor{fixed + (pair.from == Kind::kDevice ? 2 * chunks : 0),
-                     fixed + (pair.to == Kind::kDevice ? 2 * chunks : 0)};
+        return Floor{pair.from == Kind::kDevice ? fixed + 2 * chunks : 0,
+                     pair.to == Kind::kDevice ? fixed + 2 * chunks : 0};
     };
     for (const Pair& pair : {Pair{"D D", Kind::kDevice, Kind::kDevice, true},
                              Pair{"D H", Kind::kDevice, Kind::kHost, false},
