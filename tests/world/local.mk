@@ -22,7 +22,7 @@ TESTS += tests/world/fallbacks.sh
 # Engines in processes of their own, without MPI.
 check_PROGRAMS += tests/world/engine_test
 TESTS += tests/world/engine_test
-tests_world_engine_test_SOURCES = tests/world/device_memory.cpp tests/world/device_memory.hpp \
+tests_world_engine_test_SOURCES = tests/world/background_test.cpp tests/world/device_memory.cpp tests/world/device_memory.hpp \
 	tests/world/engine_fault_test.cpp tests/world/engine_hostile_test.cpp \
 	tests/world/engine_test.cpp \
 	tests/world/message_memory.cpp tests/world/message_memory.hpp \
