@@ -183,6 +183,7 @@ class Engine {
     void scatter(Request& request, std::span<const std::byte> data);
     void from_self(Request& request, Request& sender);
     void from_ucx(Request& request, const Arrived& arrived);
+    bool fetch_part(Request& request, const Arrived& arrived);
     void from_offers(Request& request, const Arrived& arrived);
     void ask_staged(Request& request, std::uint32_t sender_chunk);
     void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk);
