@@ -26,7 +26,7 @@ tests_world_engine_test_SOURCES = tests/world/background_test.cpp tests/world/de
 	tests/world/engine_fault_test.cpp tests/world/engine_hostile_test.cpp \
 	tests/world/engine_test.cpp \
 	tests/world/message_memory.cpp tests/world/message_memory.hpp \
-	tests/world/processes.cpp tests/world/processes.hpp
+	tests/world/processes.cpp tests/world/processes.hpp tests/world/truncation_test.cpp
 tests_world_engine_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)
 tests_world_engine_test_LDADD = libcore.la $(GTEST_LIBS)
 EXTRA_tests_world_engine_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
