@@ -52,8 +52,8 @@ Status Operation::bring_input() noexcept {
         result_bytes_ = call_.sizes.count * call_.element;
     }
     const memory::Pointer& place = call_.output != nullptr && to.on_device() ? to : from;
-    const bool mixed = reduces && call_.input != nullptr && call_.output != nullptr &&
-                       !same_place(from, to);
+    const bool mixed =
+        reduces && call_.input != nullptr && call_.output != nullptr && !same_place(from, to);
     const memory::Pointer& where = mixed ? to : place;
     engine_ = &host_;
     exec::ReduceEngine* room = &host_room_;

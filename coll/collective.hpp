@@ -22,13 +22,13 @@ namespace beeline::coll {
 struct Call {
     plan::Collective collective = plan::Collective::kBarrier;
     int root = 0;
-    bool in_place = false;     ///< of this rank; reduce_scatter: its input is the output buffer
-    bool commutative = true;   ///< of the operation
+    bool in_place = false;    ///< of this rank; reduce_scatter: its input is the output buffer
+    bool commutative = true;  ///< of the operation
     const void* input = nullptr;
     void* output = nullptr;
     plan::Cut cut = plan::Cut::kEqual;  ///< of collectives on blocks
     plan::Sizes sizes;
-    std::size_t element = 1;            ///< bytes of an element of `sizes`
+    std::size_t element = 1;  ///< bytes of an element of `sizes`
     kernel::Type type = kernel::Type::kU8;
     kernel::Op op = kernel::Op::kSum;
     std::span<const plan::Edge> sources;
@@ -37,9 +37,9 @@ struct Call {
 
 /// What was done, for reports.
 struct Counters {
-    std::uint64_t on_host = 0;      ///< operations that computed on the CPU
-    std::uint64_t on_device = 0;    ///< operations that computed on a GPU
-    std::uint64_t built = 0;        ///< schedules built, for there was none from an earlier call
+    std::uint64_t on_host = 0;    ///< operations that computed on the CPU
+    std::uint64_t on_device = 0;  ///< operations that computed on a GPU
+    std::uint64_t built = 0;      ///< schedules built, for there was none from an earlier call
 };
 
 class Context;
@@ -72,9 +72,9 @@ class Operation {
     exec::HostDriven executor_;
     exec::HostEngine host_;
     exec::DeviceEngine device_;
-    exec::HostEngine host_room_;      ///< memory for an input or output of our own
+    exec::HostEngine host_room_;  ///< memory for an input or output of our own
     exec::DeviceEngine device_room_;
-    void* result_ = nullptr;          ///< where the caller wants what went to a room; or null
+    void* result_ = nullptr;  ///< where the caller wants what went to a room; or null
     std::size_t result_bytes_ = 0;
 };
 
@@ -116,7 +116,8 @@ class Context {
     std::vector<int> node_of_;
 
  public:
-    /// The node of each rank (see plan::Request), for hierarchical schedules. Before the first call.
+    /// The node of each rank (see plan::Request), for hierarchical schedules. Before the first
+    /// call.
     void set_nodes(std::vector<int> node_of) noexcept { node_of_ = std::move(node_of); }
     std::span<const int> nodes() const noexcept { return node_of_; }
 };

@@ -73,9 +73,9 @@ class HostDriven {
     std::optional<plan::Layout> layout_;
     std::byte* scratch_ = nullptr;
     Status status_ = Status::kOk;
-    std::size_t next_ = 0;    ///< the first op that hasn't started
-    std::size_t oldest_ = 0;  ///< all ops before it are complete
-    bool computed_ = false;   ///< the engine was given work since it was last seen idle
+    std::size_t next_ = 0;       ///< the first op that hasn't started
+    std::size_t oldest_ = 0;     ///< all ops before it are complete
+    bool computed_ = false;      ///< the engine was given work since it was last seen idle
     std::int32_t flushed_ = -1;  ///< copies and reductions up to this op are done
     std::int32_t last_compute_ = -1;
     std::vector<State> states_;

@@ -18,9 +18,9 @@ struct Link {
 /// What a machine does, after R. Hockney, "The communication challenge for MPP", 1994, with a term
 /// for reductions.
 struct Model {
-    Link inside{4e-6, 1.0 / 20e9};   ///< inside a node
-    Link across{8e-6, 1.0 / 10e9};   ///< between nodes
-    double gamma = 1.0 / 200e9;      ///< seconds a reduced byte
+    Link inside{4e-6, 1.0 / 20e9};  ///< inside a node
+    Link across{8e-6, 1.0 / 10e9};  ///< between nodes
+    double gamma = 1.0 / 200e9;     ///< seconds a reduced byte
 };
 
 /// Seconds that a schedule of this cost takes. Schedules that don't count apart what crosses nodes
