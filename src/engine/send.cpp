@@ -419,7 +419,7 @@ Status Engine::offers(Request& request) {
     facts.exportable = request.where_.ipc_capable;
     request.outcome.reason = protocol::ipc_offer(facts);
     if (request.outcome.reason == protocol::Reason::kNotExportable &&
-        request.where_.kind == memory::Kind::kDevice) {
+        request.where_.kind == memory::Kind::kDevice && request.where_.context != nullptr) {
         log_once(
             LogLevel::kWarning, "ipc.not_exportable",
             "device pointer %p has no CUDA IPC handle (VMM or stream-ordered pool memory): its "

@@ -218,6 +218,9 @@ void Engine::give_back(Piece* piece) {
 }
 
 void Engine::pin(Pinned& pinned, std::span<std::byte> memory, const memory::Pointer& side) {
+    if (side.context == nullptr) {
+        return;  // the driver is in trouble: the copy says so
+    }
     pinned.tried = true;
     if (!memory.empty() &&
         memory::register_host(*side.driver, side.context, memory.data(), memory.size())) {
