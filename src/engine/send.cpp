@@ -199,7 +199,7 @@ Status Engine::begin(Request& request) {
             status = eager_ucx(request);
             break;
         case protocol::Start::kUcxRendezvous:
-            status = ucx_rendezvous(request);
+            status = request.peer_->guarded ? offers(request) : ucx_rendezvous(request);
             break;
         case protocol::Start::kOffers:
             status = offers(request);
@@ -407,7 +407,9 @@ Status Engine::offers(Request& request) {
         if (const Status packed = to_host(request); packed != Status::kOk) {
             return packed;
         }
-        return ucx_rendezvous(request);
+        if (!request.peer_->guarded) {
+            return ucx_rendezvous(request);
+        }
     }
     wire::Rts rts;
     rts.common.context = request.communicator_->id;
@@ -439,6 +441,8 @@ Status Engine::offers(Request& request) {
         } else {
             request.outcome.reason = protocol::Reason::kExportFailed;
         }
+    } else if (!request.where_.on_device()) {
+        request.outcome.reason = protocol::Reason::kNoSharedMemory;  // a guarded peer
     }
     wire::Offer& staged = rts.offers[rts.offer_count++];
     staged.type = wire::OfferType::kStaged;

@@ -36,6 +36,18 @@ by 0 staged && by 1 staged
 in_own "own user namespaces" --user,--map-root-user --user,--map-root-user gpu0 gpu1
 by 0 staged && by 1 staged
 
+# The same for ranks with fewer capabilities: one direction would be allowed.
+if setpriv --bounding-set=-sys_ptrace -- true 2>"$output"; then
+    text="a rank without CAP_SYS_PTRACE"
+    job "$text" 2 -n 2 "$per_rank" "" RUN=setpriv,--bounding-set=-sys_ptrace,-- -- "$peers" gpu0 gpu1
+    has '^OK'
+    by 0 staged && by 1 staged
+    text="both without CAP_SYS_PTRACE"
+    job "$text" 2 -n 2 "$per_rank" RUN=setpriv,--bounding-set=-sys_ptrace,-- -- "$peers" gpu0 gpu1
+    has '^OK'
+    by 0 cuda_ipc && by 1 cuda_ipc && lacks warning
+fi
+
 # Another /dev/shm for each, and for one another machine's boot id.
 enter=$(mktemp)
 boot=$(mktemp)
