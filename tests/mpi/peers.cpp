@@ -48,12 +48,7 @@ class Peers {
         for (Place& place : places_) {
             forget(place);
         }
-        if (cuda_ != nullptr) {
-            cuda_->use(nullptr);
-            for (const int device : retained_) {
-                cuda_->release(device);
-            }
-        }
+        // The contexts stay until the end: MPI_Finalize gives back what it has in them.
     }
     bool any_late = false;
 
@@ -102,7 +97,6 @@ class Peers {
     Place on(int device) {
         Place place;
         place.context = cuda_->retain(device);
-        retained_.push_back(device);
         cuda_->use(place.context);
         place.out = cuda_->allocate(kLargest, byte_of(h_.rank));
         place.in = cuda_->allocate(kLargest, kBlank);
@@ -174,7 +168,6 @@ class Peers {
     Harness& h_;
     std::string where_;
     std::unique_ptr<Contexts> cuda_;
-    std::vector<int> retained_;
     std::vector<Place> places_;
 };
 

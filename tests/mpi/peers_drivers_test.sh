@@ -10,7 +10,7 @@ with() {
     shift 4
     job "$text" "$gpus" -n "$#" "$per_rank" "$first" "$second" -- "$peers" "$@"
     has '^OK'
-    lacks warning
+    quiet
 }
 
 with "no libcuda on rank 1" 2 "" "$none" gpu0 host

@@ -28,6 +28,8 @@ job() {
 has() { grep -q -e "$1" "$output" || fail "$text: no line with '$1'"; }
 lacks() { ! grep -q -e "$1" "$output" || fail "$text: there is a line with '$1'"; }
 lines() { [ "$(grep -c -e "$2" "$output")" -eq "$1" ] || fail "$text: not $1 lines with '$2'"; }
+# Beeline had nothing to say.
+quiet() { lacks '\] beeline: '; }
 # Rank RANK sent by PATH.
 by() { has "rank $1: $2 "; }
 

@@ -10,7 +10,7 @@ for option in cuda_ipc shm nothing; do
     text="synchronous copies that return early, without $option"
     # shellcheck disable=SC2086
     job "$text" 2 -x SOFTCUDA_DELAY=400 $off -n 2 "$order" early
-    has '^OK' && lacks warning
+    has '^OK' && quiet
     for stream in busy busy_default; do
         text="a $stream stream, without $option"
         # shellcheck disable=SC2086

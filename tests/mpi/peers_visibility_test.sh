@@ -10,7 +10,7 @@ see() {
     job "$text" "$gpus" -n 2 "$per_rank" "$first" "$second" -- "$peers" "$@"
     has '^OK'
 }
-direct() { by 0 cuda_ipc && by 1 cuda_ipc && lacks "not on the best path: cuIpc" && lacks warning; }
+direct() { by 0 cuda_ipc && by 1 cuda_ipc && lacks "not on the best path: cuIpc" && quiet; }
 hidden="not on the best path: cuIpcOpenMemHandle failed at the receiver"
 
 see "the same GPUs" 2 "" "" gpu0 gpu1 && direct
@@ -40,10 +40,10 @@ see "by the start of a UUID" 2 "CUDA_VISIBLE_DEVICES=$(expr "$one" : '\(.\{12\}\
 # A rank that sees no GPU.
 for nothing in CUDA_VISIBLE_DEVICES= CUDA_VISIBLE_DEVICES=-1; do
     see "no GPU visible ($nothing)" 2 "" $nothing gpu0 driver
-    by 0 staged && by 1 staged && lacks warning
+    by 0 staged && by 1 staged && quiet
     see "no GPU visible ($nothing) on the first rank" 2 $nothing "" host gpus
-    by 1 staged && by 0 staged && lacks warning
+    by 1 staged && by 0 staged && quiet
 done
 see "no GPU visible to anyone" 2 CUDA_VISIBLE_DEVICES= CUDA_VISIBLE_DEVICES= driver driver
-by 0 ucx && by 1 ucx && lacks staged && lacks warning
+by 0 ucx && by 1 ucx && lacks staged && quiet
 finish
