@@ -90,7 +90,8 @@ tests_mpi_manners_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_manners_LDADD = $(mpi_test_ldadd)
 peers_scripts = tests/mpi/peers_visibility_test.sh tests/mpi/peers_topology_test.sh \
 	tests/mpi/peers_drivers_test.sh tests/mpi/peers_namespaces_test.sh tests/mpi/peers_order_test.sh \
-	tests/mpi/manners_test.sh
+	tests/mpi/manners_test.sh tests/mpi/missing_plugin_test.sh \
+	tests/mpi/short_jobs_test.sh
 TESTS += $(peers_scripts)
 EXTRA_DIST += $(peers_scripts) tests/mpi/peers_lib.sh tests/support/per_rank.sh
 

@@ -7,6 +7,7 @@
 //     gpuN              memory of the GPU with ordinal N, whose context is current
 //     gpus              in turn memory of every visible GPU, while another one's context is current
 //     late              100 host messages, then the driver is loaded, then as gpu0
+//   peers --allreduce PLACE...   collectives of memory in these places
 //   peers --uuid N      prints the UUID of GPU N as CUDA_VISIBLE_DEVICES takes it, without MPI
 #include <string>
 #include <vector>
@@ -32,6 +33,31 @@ class Peers {
  public:
     Peers(Harness& harness, std::string where) : h_(harness), where_(std::move(where)) {}
 
+    /// Each rank's buffers are where they are; all ranks must choose the same schedule.
+    void allreduce() {
+        find_places();
+        for (Place& place : places_) {
+            for (const std::size_t bytes : kSizes) {
+                const std::size_t count = bytes / sizeof(std::uint32_t);
+                blank(place, bytes);
+                if (place.context != nullptr) {
+                    cuda_->use(place.context);
+                    cuda_->fill(place.out, bytes, 1);
+                } else {
+                    std::memset(place.out, 1, bytes);
+                }
+                MPI_Allreduce(place.out, place.in, static_cast<int>(count), MPI_UINT32_T, MPI_SUM,
+                              MPI_COMM_WORLD);
+                h_.check(holds(place, count * 4, static_cast<unsigned char>(h_.ranks)),
+                         "MPI_Allreduce of %zu bytes is wrong", bytes);
+                MPI_Bcast(place.out, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+                MPI_Barrier(MPI_COMM_WORLD);
+            }
+        }
+        for (Place& place : places_) {
+            forget(place);
+        }
+    }
     void run() {
         if (where_ == "late") {
             // The GPU's ranks take part with what they have.
@@ -186,7 +212,13 @@ int main(int argc, char** argv) {
         std::printf("FAIL peers: no place is given\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    beeline::test::Peers peers(harness, argv[std::min(harness.rank + 1, argc - 1)]);
+    const bool allreduce = std::strcmp(argv[1], "--allreduce") == 0;
+    const int first = allreduce ? 2 : 1;
+    beeline::test::Peers peers(harness, argv[std::min(harness.rank + first, argc - 1)]);
+    if (allreduce) {
+        peers.allreduce();
+        return harness.finish();
+    }
     for (int i = 1; i < argc; ++i) {
         peers.any_late = peers.any_late || std::strcmp(argv[i], "late") == 0;
     }

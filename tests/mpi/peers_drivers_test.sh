@@ -8,7 +8,9 @@ none="LD_LIBRARY_PATH= LD_PRELOAD="
 with() {
     text=$1 gpus=$2 first=$3 second=$4
     shift 4
-    job "$text" "$gpus" -n "$#" "$per_rank" "$first" "$second" -- "$peers" "$@"
+    n=$#
+    [ "$1" != --allreduce ] || n=$((n - 1))
+    job "$text" "$gpus" -n $n "$per_rank" "$first" "$second" -- "$peers" "$@"
     has '^OK'
     quiet
 }
@@ -33,4 +35,8 @@ with "late everywhere" 2 "" "" late late
 by 0 cuda_ipc && by 1 cuda_ipc && lacks staged
 with "late beside no libcuda" 2 "$none" "" host late late
 by 1 cuda_ipc && by 2 cuda_ipc
+
+# Collectives: what a rank has decides nothing that the others must know.
+with "allreduce, no libcuda on rank 1" 2 "" "$none" --allreduce gpu0 host
+with "allreduce, host, driver and device" 2 "" "" --allreduce host driver gpu1
 finish
