@@ -29,18 +29,19 @@ struct Config {
     int devices = 2;                        // SOFTCUDA_DEVICES, 0..kMaxDevices
     uint64_t memory = uint64_t{8} << 30;    // SOFTCUDA_MEMORY, bytes per device
     Topology topology = Topology::kNvlink;  // SOFTCUDA_TOPOLOGY
-    uint16_t peers[kMaxDevices] = {};  // kPairs: bit j of [i] is set when GPU i may access GPU j
-    bool ipc_visible_only = false;     // SOFTCUDA_IPC=visible
-    double gigabytes_per_second = 0;   // SOFTCUDA_GBPS, 0: as fast as memcpy
-    double latency_us = 0;             // SOFTCUDA_LATENCY_US, added to each copy
-    double delay_us = 0;               // SOFTCUDA_DELAY, added to each stream operation
-    bool always_async = false;         // SOFTCUDA_ASYNC=always
-    bool log = false;                  // SOFTCUDA_LOG=1
-    bool quiet = false;                // SOFTCUDA_QUIET=1
-    std::string node;                  // SOFTCUDA_NODE, part of the devices' UUIDs
-    std::vector<std::string> kernels;  // SOFTCUDA_KERNELS, colon separated
-    std::vector<Fault> faults;         // SOFTCUDA_FAULT
-    bool valid = true;                 // false: a value was refused (and named on stderr)
+    uint16_t peers[kMaxDevices] = {};       // kPairs: bit j of [i]: GPU i may access GPU j
+    bool ipc_visible_only = false;          // SOFTCUDA_IPC=visible
+    uint64_t sparse = uint64_t{128} << 20;  // SOFTCUDA_SPARSE, smallest copy that keeps holes
+    double gigabytes_per_second = 0;        // SOFTCUDA_GBPS, 0: as fast as memcpy
+    double latency_us = 0;                  // SOFTCUDA_LATENCY_US, added to each copy
+    double delay_us = 0;                    // SOFTCUDA_DELAY, added to each stream operation
+    bool always_async = false;              // SOFTCUDA_ASYNC=always
+    bool log = false;                       // SOFTCUDA_LOG=1
+    bool quiet = false;                     // SOFTCUDA_QUIET=1
+    std::string node;                       // SOFTCUDA_NODE, part of the devices' UUIDs
+    std::vector<std::string> kernels;       // SOFTCUDA_KERNELS, colon separated
+    std::vector<Fault> faults;              // SOFTCUDA_FAULT
+    bool valid = true;                      // false: a value was refused (and named on stderr)
 
     /** Whether a copy may run in the calling thread when its stream is idle. */
     bool may_inline() const {
