@@ -132,7 +132,9 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
         request.data_ = nullptr;
     }
     request.sequence_ = communicator.at(destination).order.next_to_send();
-    watch(request);
+    if (watched_) {
+        watch(request);
+    }
     const Status status = begin(request);
     return status == Status::kRetry ? Status::kOk : status;
 }
