@@ -137,6 +137,7 @@ class Engine {
     void drop(Message* message);
     void release(Message& message) noexcept;
     void refuse_unmatched(const Arrived& arrived);
+    bool may_be_for_device() const noexcept;
     Communicator* find(std::uint32_t context) const noexcept {
         return context < communicators_.size() ? communicators_[context] : nullptr;
     }
@@ -169,7 +170,9 @@ class Engine {
     void from_ucx(Request& request, const Arrived& arrived);
     void from_offers(Request& request, const Arrived& arrived);
     void ask_staged(Request& request, std::uint32_t sender_chunk);
-    void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk);
+    void ask(Request& request, std::uint32_t sender_chunk, wire::OfferType choice);
+    void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk,
+                  wire::OfferType choice);
     void abandon(Request& request);
     static void on_fetched(mover::ucx::Operation* operation, Status status);
 
@@ -189,6 +192,11 @@ class Engine {
     void on_cts(const wire::Cts& cts);
     void advance(Request& request);
     bool start_piece(Request& request);
+    bool house(Request& request, Piece* piece);
+    static Result<memory::AsyncCopy> fill(const Request& request, const Piece& piece);
+    static protocol::Path path_of(const Request& request) noexcept {
+        return request.whole_ ? protocol::Path::kUcx : protocol::Path::kStaged;
+    }
     void send_piece(Piece* piece);
     void piece_sent(Piece* piece, Status status);
     void end_staged_send(Request& request);
@@ -206,6 +214,7 @@ class Engine {
     bool on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payload);
     bool fetch(Request& request, const wire::Data& data, const mover::ucx::Payload& payload);
     void place(Request& request, Piece* piece);
+    static Result<memory::AsyncCopy> spread(const Request& request, const Piece& piece);
     void piece_received(Piece* piece, Status status);
     static void on_piece_fetched(mover::ucx::Operation* operation, Status status);
     void sender_failed(const wire::Nack& nack);

@@ -189,7 +189,7 @@ void Engine::from_self(Request& request, Request& sender) {
 }
 
 void Engine::from_ucx(Request& request, const Arrived& arrived) {
-    const bool to_device = request.data_ != nullptr && request.where_.on_device();
+    const bool to_device = request.where_.on_device();
     if (to_device && ucx_->can_reject(arrived.payload)) {
         ucx_->reject(arrived.payload);
         refuse(request, protocol::Reason::kReceiverDevice);
@@ -244,6 +244,18 @@ void Engine::from_offers(Request& request, const Arrived& arrived) {
         receive_done(request, Status::kOk);
         return;
     }
+    if (arrived.refused_early) {
+        if (request.data_ != nullptr && !request.where_.on_device()) {
+            request.outcome.reason = protocol::Reason::kHostMemory;
+            ask(request, arrived.sender_chunk, wire::OfferType::kUcx);
+            return;
+        }
+        if (request.where_.on_device()) {
+            refuse(request, protocol::Reason::kReceiverDevice);
+        }
+        ask_staged(request, arrived.sender_chunk);
+        return;
+    }
     protocol::ReceiveFacts facts;
     facts.ipc_offered = arrived.ipc != nullptr;
     facts.enabled = params_.pml_cuda_ipc;
@@ -273,22 +285,21 @@ void Engine::refuse(Request& request, protocol::Reason reason) {
 }
 
 void Engine::ask_staged(Request& request, std::uint32_t sender_chunk) {
-    request.outcome.path = protocol::Path::kStaged;
-    if (request.data_ == nullptr) {
-        request.bounce_ = static_cast<std::byte*>(std::malloc(request.outcome.bytes));
-        request.data_ = request.bounce_;
-        if (request.bounce_ == nullptr) {
-            abandon(request);
-            return;
-        }
-    }
+    ask(request, sender_chunk, wire::OfferType::kStaged);
+}
+
+/// Asks the sender for the data, in chunks or as UCX carries host memory best.
+void Engine::ask(Request& request, std::uint32_t sender_chunk, wire::OfferType choice) {
+    request.outcome.path =
+        choice == wire::OfferType::kUcx ? protocol::Path::kUcx : protocol::Path::kStaged;
     request.id_ = table_.add(&request);
     request.started_ = 0;
     request.finished_ = 0;
-    send_cts(request, request.wanted_, sender_chunk);
+    send_cts(request, request.wanted_, sender_chunk, choice);
 }
 
-void Engine::send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk) {
+void Engine::send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk,
+                      wire::OfferType choice) {
     wire::Cts cts;
     cts.sender_request = request.remote_id_;
     cts.receiver_request = request.id_;
@@ -296,7 +307,7 @@ void Engine::send_cts(Request& request, std::size_t bytes, std::uint32_t sender_
     const auto own = static_cast<std::uint32_t>(params_.pml_staging_chunk);
     cts.chunk_bytes = sender_chunk != 0 ? std::min(sender_chunk, own) : own;
     cts.depth = static_cast<std::uint32_t>(params_.pml_staging_depth);
-    cts.choice = wire::OfferType::kStaged;
+    cts.choice = choice;
     control(*request.peer_, std::as_bytes(std::span(&cts, 1)));
 }
 
@@ -304,7 +315,7 @@ void Engine::send_cts(Request& request, std::size_t bytes, std::uint32_t sender_
 /// receive fails.
 void Engine::abandon(Request& request) {
     log(LogLevel::kError, "no memory to receive a message of %zu bytes", request.outcome.bytes);
-    send_cts(request, 0, 0);
+    send_cts(request, 0, 0, wire::OfferType::kStaged);
     receive_done(request, Status::kNoMemory);
 }
 

@@ -64,6 +64,7 @@ struct Request : match::Posted, ListNode<> {
     bool active_ = false;
     bool cts_seen_ = false;  // staged transfer agreed
     bool driver_failed_ = false;
+    bool whole_ = false;  // staged transfer of host memory in one piece over UCX
     Communicator* communicator_ = nullptr;
     Peer* peer_ = nullptr;
     std::int32_t destination_ = 0;

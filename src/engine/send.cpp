@@ -153,6 +153,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.synchronous_ = mode == SendMode::kSynchronous;
     request.active_ = true;
     request.cts_seen_ = false;
+    request.whole_ = false;
     request.awaits_ = Request::Awaits::kNothing;
     request.driver_failed_ = false;
     request.communicator_ = &communicator;
@@ -403,12 +404,6 @@ void Engine::on_rendezvous_sent(mover::ucx::Operation* operation, Status status)
 }
 
 Status Engine::offers(Request& request) {
-    if (request.data_ == nullptr) {  // not contiguous: continue as packed host memory
-        if (const Status packed = to_host(request); packed != Status::kOk) {
-            return packed;
-        }
-        return ucx_rendezvous(request);
-    }
     wire::Rts rts;
     rts.common.context = request.communicator_->id;
     rts.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
@@ -417,7 +412,8 @@ Status Engine::offers(Request& request) {
     facts.same_node = request.peer_->same_node;
     facts.shared_memory = request.peer_->link != nullptr;
     facts.exportable = request.where_.ipc_capable;
-    request.outcome.reason = protocol::ipc_offer(facts);
+    request.outcome.reason =
+        request.data_ != nullptr ? protocol::ipc_offer(facts) : protocol::Reason::kSenderLayout;
     if (request.outcome.reason == protocol::Reason::kNotExportable &&
         request.where_.kind == memory::Kind::kDevice) {
         log_once(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/context.hpp"
+#include "memory/run_kernels.hpp"
 
 namespace beeline::memory {
 
@@ -24,8 +25,12 @@ struct Slot {
 struct ContextStreams {
     const cuda::Driver* driver = nullptr;
     CUcontext context = nullptr;
-    cuda::Stream immediate;   // copies that are waited for at once
-    cuda::Stream background;  // copies that are asked for later
+    // Made when first needed: for copies that are waited for at once, and for those that are asked
+    // for later, to the device and away from it, as a GPU has an engine for each.
+    cuda::Stream immediate;
+    cuda::Stream inward;
+    cuda::Stream outward;
+    RunKernels kernels;
     Slot* free_slots = nullptr;
     bool dead = false;  // context gone: never used again, kept for slots still out
 };
@@ -49,13 +54,6 @@ ContextStreams* streams_of(const Pointer& side) {
     auto made = std::make_unique<ContextStreams>();
     made->driver = side.driver;
     made->context = side.context;
-    auto immediate = cuda::Stream::create(*side.driver);
-    auto background = cuda::Stream::create(*side.driver);
-    if (!immediate || !background) {
-        return nullptr;
-    }
-    made->immediate = std::move(*immediate);
-    made->background = std::move(*background);
     table().push_back(std::move(made));
     return table().back().get();
 }
@@ -116,20 +114,72 @@ Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&&
     return Status::kDriver;
 }
 
-/// Enqueues one copy per run of the packed range and waits for all of them.
-template <class CopyRun>
-Status copy_runs(const Pointer& side, const void* pointer, const datatype::Layout& layout,
-                 std::size_t count, std::size_t skip, std::size_t bytes,
-                 CopyRun&& copy_run) noexcept {
-    return run(side, pointer, "cuMemcpyAsync", [&](ContextStreams& streams) {
-        CUresult result = CUDA_SUCCESS;
-        datatype::for_each_run(layout, count, skip, bytes,
-                               [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed) {
-                                   if (result == CUDA_SUCCESS) {
-                                       result = copy_run(offset, length, packed,
-                                                         streams.immediate.get());
-                                   }
-                               });
+CUresult make(const cuda::Driver& driver, cuda::Stream& stream) noexcept {
+    if (!stream) {
+        auto made = cuda::Stream::create(driver);
+        if (!made) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        stream = std::move(*made);
+    }
+    return CUDA_SUCCESS;
+}
+
+/// A packed range of a buffer on a device, and the host memory it goes to or comes from.
+struct Packed {
+    const datatype::Layout& layout;
+    std::size_t count;
+    const void* buffer;
+    std::size_t skip;
+    const void* host;
+    std::size_t bytes;
+    Direction direction;
+};
+
+/// From this number of runs on, one launch beats as many copies.
+constexpr std::size_t kManyRuns = 4;
+
+/// Whether the range has more runs than single copies are good for; an estimate.
+bool many_runs(const Packed& range) noexcept {
+    const datatype::Layout& layout = range.layout;
+    return layout.size != 0 &&
+           range.bytes / layout.size * layout.blocks.size() +
+                   range.bytes % layout.size * layout.blocks.size() / layout.size >=
+               kManyRuns;
+}
+
+/// Enqueues the move of a packed range: one launch where kernels reach the host memory, else one
+/// copy per run.
+CUresult enqueue_packed(ContextStreams& streams, CUstream stream, const Packed& range) noexcept {
+    const cuda::Driver& driver = *streams.driver;
+    if (many_runs(range) && classify(range.host).kind != Kind::kHost &&
+        streams.kernels.prepare(driver, stream, range.layout)) {
+        return streams.kernels.move(driver, stream, range.layout, range.buffer, range.host,
+                                    range.skip, range.bytes, range.direction);
+    }
+    CUresult result = CUDA_SUCCESS;
+    datatype::for_each_run(
+        range.layout, range.count, range.skip, range.bytes,
+        [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed) {
+            if (result != CUDA_SUCCESS) {
+                return;
+            }
+            const CUdeviceptr run = address(static_cast<const std::byte*>(range.buffer) + offset);
+            const CUdeviceptr host = address(static_cast<const std::byte*>(range.host) + packed);
+            result = range.direction == Direction::kGather
+                         ? driver.cuMemcpyAsync(host, run, length, stream)
+                         : driver.cuMemcpyAsync(run, host, length, stream);
+        });
+    return result;
+}
+
+Status move_packed(const Pointer& side, const Packed& range) noexcept {
+    return run(side, range.buffer, "a move of non-contiguous data", [&](ContextStreams& streams) {
+        CUresult result = make(*streams.driver, streams.immediate);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+        result = enqueue_packed(streams, streams.immediate.get(), range);
         const CUresult waited = streams.driver->cuStreamSynchronize(streams.immediate.get());
         return result != CUDA_SUCCESS ? result : waited;
     });
@@ -153,8 +203,12 @@ Status copy(void* destination, const Pointer& to, const void* source, const Poin
     return run(
         device_side(to, from), to.on_device() ? destination : source, "cuMemcpyAsync",
         [&](ContextStreams& streams) {
+            CUresult result = make(*streams.driver, streams.immediate);
+            if (result != CUDA_SUCCESS) {
+                return result;
+            }
             const CUstream stream = streams.immediate.get();
-            const CUresult result =
+            result =
                 streams.driver->cuMemcpyAsync(address(destination), address(source), bytes, stream);
             return result != CUDA_SUCCESS ? result : streams.driver->cuStreamSynchronize(stream);
         });
@@ -170,13 +224,7 @@ Status pack(const datatype::Layout& layout, std::size_t count, const void* buffe
         datatype::pack(layout, count, buffer, skip, {static_cast<std::byte*>(out), bytes});
         return Status::kOk;
     }
-    return copy_runs(
-        from, buffer, layout, count, skip, bytes,
-        [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed, CUstream stream) {
-            return from.driver->cuMemcpyAsync(
-                address(static_cast<std::byte*>(out) + packed),
-                address(static_cast<const std::byte*>(buffer) + offset), length, stream);
-        });
+    return move_packed(from, {layout, count, buffer, skip, out, bytes, Direction::kGather});
 }
 
 Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, const Pointer& to,
@@ -185,46 +233,35 @@ Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, c
         datatype::unpack(layout, count, buffer, skip, {static_cast<const std::byte*>(in), bytes});
         return Status::kOk;
     }
-    return copy_runs(
-        to, buffer, layout, count, skip, bytes,
-        [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed, CUstream stream) {
-            return to.driver->cuMemcpyAsync(address(static_cast<std::byte*>(buffer) + offset),
-                                            address(static_cast<const std::byte*>(in) + packed),
-                                            length, stream);
-        });
+    return move_packed(to, {layout, count, buffer, skip, in, bytes, Direction::kScatter});
 }
 
-Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const void* source,
-                                   const Pointer& from, std::size_t bytes,
-                                   WhenLost when_lost) noexcept {
+/// Starts `work(streams, stream)` on the stream of its direction, with an event behind it.
+template <class Work>
+Result<AsyncCopy> AsyncCopy::enqueue(const Pointer& side, const void* pointer, bool inward,
+                                     WhenLost when_lost, Work&& work) noexcept {
     AsyncCopy copy;
-    if (bytes == 0) {
-        return copy;
-    }
-    if (!to.on_device() && !from.on_device()) {
-        std::memcpy(destination, source, bytes);
-        return copy;
-    }
-    const void* named = to.on_device() ? destination : source;
     const Status status = run(
-        device_side(to, from), named, "cuMemcpyAsync",
+        side, pointer, "a copy in the background",
         [&](ContextStreams& streams) {
-            Slot* slot = take_slot(streams);
+            cuda::Stream& stream = inward ? streams.inward : streams.outward;
+            CUresult result = make(*streams.driver, stream);
+            Slot* slot = result == CUDA_SUCCESS ? take_slot(streams) : nullptr;
             if (slot == nullptr) {
                 return CUDA_ERROR_OUT_OF_MEMORY;
             }
-            CUresult result = streams.driver->cuMemcpyAsync(address(destination), address(source),
-                                                            bytes, streams.background.get());
+            result = work(streams, stream.get());
             if (result == CUDA_SUCCESS) {
-                result = streams.driver->cuEventRecord(slot->event.get(), streams.background.get());
+                result = streams.driver->cuEventRecord(slot->event.get(), stream.get());
             }
             if (result != CUDA_SUCCESS) {
                 slot->next = streams.free_slots;
                 streams.free_slots = slot;
                 return result;
             }
-            slot->pointer = named;
+            slot->pointer = pointer;
             copy.slot_ = slot;
+            copy.queue_ = &stream;
             copy.done_ = false;
             return CUDA_SUCCESS;
         },
@@ -235,13 +272,60 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
     return copy;
 }
 
+Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const void* source,
+                                   const Pointer& from, std::size_t bytes,
+                                   WhenLost when_lost) noexcept {
+    if (bytes == 0) {
+        return AsyncCopy{};
+    }
+    if (!to.on_device() && !from.on_device()) {
+        std::memcpy(destination, source, bytes);
+        return AsyncCopy{};
+    }
+    return enqueue(device_side(to, from), to.on_device() ? destination : source, to.on_device(),
+                   when_lost, [&](ContextStreams& streams, CUstream stream) {
+                       return streams.driver->cuMemcpyAsync(address(destination), address(source),
+                                                            bytes, stream);
+                   });
+}
+
+Result<AsyncCopy> AsyncCopy::pack(const datatype::Layout& layout, std::size_t count,
+                                  const void* buffer, const Pointer& from, std::size_t skip,
+                                  void* out, std::size_t bytes) noexcept {
+    if (!from.on_device()) {
+        datatype::pack(layout, count, buffer, skip, {static_cast<std::byte*>(out), bytes});
+        return AsyncCopy{};
+    }
+    return enqueue(
+        from, buffer, false, WhenLost::kRenew, [&](ContextStreams& streams, CUstream stream) {
+            return enqueue_packed(streams, stream,
+                                  {layout, count, buffer, skip, out, bytes, Direction::kGather});
+        });
+}
+
+Result<AsyncCopy> AsyncCopy::unpack(const datatype::Layout& layout, std::size_t count, void* buffer,
+                                    const Pointer& to, std::size_t skip, const void* in,
+                                    std::size_t bytes) noexcept {
+    if (!to.on_device()) {
+        datatype::unpack(layout, count, buffer, skip, {static_cast<const std::byte*>(in), bytes});
+        return AsyncCopy{};
+    }
+    return enqueue(
+        to, buffer, true, WhenLost::kRenew, [&](ContextStreams& streams, CUstream stream) {
+            return enqueue_packed(streams, stream,
+                                  {layout, count, buffer, skip, in, bytes, Direction::kScatter});
+        });
+}
+
 AsyncCopy::AsyncCopy(AsyncCopy&& other) noexcept
     : slot_(std::exchange(other.slot_, nullptr)),
+      queue_(other.queue_),
       done_(std::exchange(other.done_, true)),
       outcome_(other.outcome_) {}
 
 AsyncCopy& AsyncCopy::operator=(AsyncCopy&& other) noexcept {
     std::swap(slot_, other.slot_);
+    std::swap(queue_, other.queue_);
     std::swap(done_, other.done_);
     std::swap(outcome_, other.outcome_);
     return *this;
@@ -322,8 +406,10 @@ void release_copy_resources() noexcept {
             streams->free_slots = slot->next;
             delete slot;
         }
+        streams->kernels.release(*streams->driver);
         streams->immediate = {};
-        streams->background = {};
+        streams->inward = {};
+        streams->outward = {};
     }
     table().clear();
 }
