@@ -124,7 +124,8 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
             if (request.where_.on_device() && arrived.shm_sender != Arrived::kNoSender) {
                 pin_payload(arrived.shm_sender, request.where_);
             }
-            scatter(request, arrived.data.first(request.outcome.bytes));
+            scatter(request, arrived.data.first(request.outcome.bytes),
+                    arrived.shm_sender != Arrived::kNoSender);
             return;
         case Body::kSelf:
             from_self(request, *arrived.sender);
@@ -138,18 +139,33 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     }
 }
 
-/// The whole message is in host memory: put it where it belongs and be done.
-void Engine::scatter(Request& request, std::span<const std::byte> data) {
-    Status status = Status::kOk;
+/// Puts a whole message that is in host memory where it belongs.
+Status Engine::put(Request& request, std::span<const std::byte> data) {
     if (data.empty()) {
-        status = Status::kOk;
-    } else if (request.data_ != nullptr) {
-        status = memory::copy(request.data_, request.where_, data.data(), memory::Pointer{},
-                              data.size());
-    } else {
-        status =
-            memory::unpack(*request.buffer_.layout, request.buffer_.count, request.buffer_.address,
-                           request.where_, 0, data.data(), data.size());
+        return Status::kOk;
+    }
+    if (request.data_ != nullptr) {
+        return memory::copy(request.data_, request.where_, data.data(), memory::Pointer{},
+                            data.size());
+    }
+    return memory::unpack(*request.buffer_.layout, request.buffer_.count, request.buffer_.address,
+                          request.where_, 0, data.data(), data.size());
+}
+
+/// The whole message is in host memory, `pinned` when CUDA knows it: put it where it belongs and be
+/// done.
+void Engine::scatter(Request& request, std::span<const std::byte> data, bool pinned) {
+    std::byte* chunk = nullptr;
+    if (request.where_.on_device() && !pinned && data.size() <= staging_.chunk_bytes()) {
+        chunk = staging_.take(request.where_);
+    }
+    if (chunk != nullptr) {
+        std::memcpy(chunk, data.data(), data.size());
+        data = {chunk, data.size()};
+    }
+    const Status status = put(request, data);
+    if (chunk != nullptr) {
+        staging_.give_back(chunk);
     }
     if (request.outcome.path == protocol::Path::kNone) {
         request.outcome.path = request.peer_ != nullptr && request.peer_->link != nullptr
@@ -170,38 +186,52 @@ void Engine::from_self(Request& request, Request& sender) {
         send_done(sender, protocol::Path::kSelf, status);
         return;
     }
-    // At least one side is not contiguous: through packed host memory.
-    std::byte* packed = nullptr;
-    const std::byte* data = sender.data_;
-    Status status = Status::kOk;
-    if (data == nullptr || sender.where_.on_device()) {
-        packed = static_cast<std::byte*>(std::malloc(sender.buffer_.bytes));
-        status = packed != nullptr ? gather(sender, packed) : Status::kNoMemory;
-        data = packed;
-    }
-    if (status == Status::kOk) {
-        scatter(request, {data, bytes});
-    } else {
-        receive_done(request, status);
-    }
-    std::free(packed);
+    // At least one side is not contiguous.
+    const Status status = sender.data_ != nullptr && !sender.where_.on_device()
+                              ? put(request, {sender.data_, bytes})
+                              : through_chunks(sender, request, bytes);
+    receive_done(request, status);
     send_done(sender, protocol::Path::kSelf, status);
+}
+
+/// Packs and unpacks `bytes` by way of one chunk of host memory.
+Status Engine::through_chunks(Request& sender, Request& request, std::size_t bytes) {
+    const std::size_t most = std::min(bytes, staging_.chunk_bytes());
+    Request& lender = request.where_.on_device() ? request : sender;
+    Status status = lend(lender, most);
+    for (std::size_t at = 0; at < bytes && status == Status::kOk; at += most) {
+        const std::size_t length = std::min(most, bytes - at);
+        std::byte* chunk = lender.bounce_;
+        status =
+            sender.data_ != nullptr
+                ? memory::copy(chunk, memory::Pointer{}, sender.data_ + at, sender.where_, length)
+                : memory::pack(*sender.buffer_.layout, sender.buffer_.count, sender.buffer_.address,
+                               sender.where_, at, chunk, length);
+        if (status != Status::kOk) {
+            break;
+        }
+        status =
+            request.data_ != nullptr
+                ? memory::copy(request.data_ + at, request.where_, chunk, memory::Pointer{}, length)
+                : memory::unpack(*request.buffer_.layout, request.buffer_.count,
+                                 request.buffer_.address, request.where_, at, chunk, length);
+    }
+    return status;
 }
 
 void Engine::from_ucx(Request& request, const Arrived& arrived) {
     const bool to_device = request.where_.on_device();
-    if (to_device && ucx_->can_reject(arrived.payload)) {
+    const bool whole = request.data_ != nullptr && arrived.payload.bytes == request.outcome.bytes;
+    if ((to_device || !whole) && ucx_->can_reject(arrived.payload)) {
         ucx_->reject(arrived.payload);
-        refuse(request, protocol::Reason::kReceiverDevice);
-        ask_staged(request, arrived.sender_chunk);
+        after_refusal(request, arrived.sender_chunk);
         return;
     }
     request.outcome.path = protocol::Path::kUcx;
     request.outcome.reason = protocol::Reason::kHostMemory;
     std::byte* into = request.data_;
-    if (into == nullptr || to_device || arrived.payload.bytes != request.outcome.bytes) {
-        // Not contiguous, longer than the receive, or for a device after UCX's offer can no longer
-        // be refused: fetched whole, then put in place.
+    if (to_device || !whole) {
+        // And UCX's offer can no longer be refused: fetched whole, then put in place.
         request.bounce_ = static_cast<std::byte*>(std::malloc(arrived.payload.bytes));
         into = request.bounce_;
         if (into == nullptr) {
@@ -226,34 +256,24 @@ void Engine::from_ucx(Request& request, const Arrived& arrived) {
 void Engine::on_fetched(mover::ucx::Operation* operation, Status status) {
     auto& engine = *static_cast<Engine*>(operation->engine);
     auto& request = *static_cast<Request*>(operation->owner);
-    if (request.bounce_ != nullptr && request.data_ != nullptr && status == Status::kOk) {
-        status = memory::copy(request.data_, request.where_, request.bounce_, memory::Pointer{},
-                              request.outcome.bytes);
-        std::free(request.bounce_);
-        request.bounce_ = nullptr;
+    if (request.bounce_ != nullptr && status == Status::kOk) {
+        engine.scatter(request, {request.bounce_, request.outcome.bytes}, false);
+        return;
     }
     engine.receive_done(request, status);
 }
 
 void Engine::from_offers(Request& request, const Arrived& arrived) {
+    if (arrived.refused_early) {
+        after_refusal(request, arrived.sender_chunk);
+        return;
+    }
     if (request.outcome.bytes == 0) {
         // A receive of nothing: the sender is done, whatever it offered.
         wire::Fin fin;
         fin.sender_request = request.remote_id_;
         control(*request.peer_, std::as_bytes(std::span(&fin, 1)));
         receive_done(request, Status::kOk);
-        return;
-    }
-    if (arrived.refused_early) {
-        if (request.data_ != nullptr && !request.where_.on_device()) {
-            request.outcome.reason = protocol::Reason::kHostMemory;
-            ask(request, arrived.sender_chunk, wire::OfferType::kUcx);
-            return;
-        }
-        if (request.where_.on_device()) {
-            refuse(request, protocol::Reason::kReceiverDevice);
-        }
-        ask_staged(request, arrived.sender_chunk);
         return;
     }
     protocol::ReceiveFacts facts;
@@ -272,6 +292,23 @@ void Engine::from_offers(Request& request, const Arrived& arrived) {
         refuse(request, reason);
     }
     ask_staged(request, arrived.sender_chunk);
+}
+
+/// The sender's UCX rendezvous was refused: asks for the data in the way that suits the receive.
+void Engine::after_refusal(Request& request, std::uint32_t sender_chunk) {
+    if (request.outcome.bytes == 0) {
+        // Not by a FIN, which would not be heard while UCX has yet to tell the sender.
+        send_cts(request, 0, sender_chunk, wire::OfferType::kStaged);
+        receive_done(request, Status::kOk);
+        return;
+    }
+    if (request.where_.on_device()) {
+        refuse(request, protocol::Reason::kReceiverDevice);
+    } else {
+        request.outcome.reason = protocol::Reason::kHostMemory;
+    }
+    const bool straight = request.data_ != nullptr && !request.where_.on_device();
+    ask(request, sender_chunk, straight ? wire::OfferType::kUcx : wire::OfferType::kStaged);
 }
 
 /// Tells the sender why its better offer is not taken.

@@ -104,6 +104,7 @@ protocol::SendChoice Engine::choose(const Request& request) const noexcept {
     facts.same_process = request.peer_->same_process;
     facts.shared_memory = request.peer_->link != nullptr;
     facts.on_device = request.where_.on_device();
+    facts.contiguous = request.data_ != nullptr;
     return protocol::choose_start(facts, limits_);
 }
 
@@ -248,15 +249,30 @@ Status Engine::to_host(Request& request) {
     if (request.buffer_.bytes == 0 || (request.data_ != nullptr && !request.where_.on_device())) {
         return Status::kOk;
     }
-    request.bounce_ = static_cast<std::byte*>(std::malloc(request.buffer_.bytes));
-    if (request.bounce_ == nullptr) {
-        log(LogLevel::kError, "no memory for a packed copy of %zu bytes", request.buffer_.bytes);
-        return Status::kNoMemory;
+    if (const Status lent = lend(request, request.buffer_.bytes); lent != Status::kOk) {
+        return lent;
     }
     const Status status = gather(request, request.bounce_);
     request.data_ = request.bounce_;
     request.where_ = memory::Pointer{};
     return status;
+}
+
+/// Gives a request host memory of its own until it ends: from the pinned pool, as long as that has
+/// a chunk that is large enough.
+Status Engine::lend(Request& request, std::size_t bytes) {
+    if (bytes <= staging_.chunk_bytes() && request.where_.on_device()) {
+        request.bounce_ = staging_.take(request.where_);
+        request.lent_ = request.bounce_ != nullptr;
+    }
+    if (request.bounce_ == nullptr) {
+        request.bounce_ = static_cast<std::byte*>(std::malloc(bytes));
+    }
+    if (request.bounce_ == nullptr) {
+        log(LogLevel::kError, "no memory for a packed copy of %zu bytes", bytes);
+        return Status::kNoMemory;
+    }
+    return Status::kOk;
 }
 
 bool Engine::eager_shm(Request& request) {
@@ -412,8 +428,9 @@ Status Engine::offers(Request& request) {
     facts.same_node = request.peer_->same_node;
     facts.shared_memory = request.peer_->link != nullptr;
     facts.exportable = request.where_.ipc_capable;
-    request.outcome.reason =
-        request.data_ != nullptr ? protocol::ipc_offer(facts) : protocol::Reason::kSenderLayout;
+    request.outcome.reason = !request.where_.on_device() ? protocol::Reason::kHostMemory
+                             : request.data_ != nullptr  ? protocol::ipc_offer(facts)
+                                                         : protocol::Reason::kSenderLayout;
     if (request.outcome.reason == protocol::Reason::kNotExportable &&
         request.where_.kind == memory::Kind::kDevice) {
         log_once(

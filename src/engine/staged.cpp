@@ -95,7 +95,27 @@ Result<memory::AsyncCopy> Engine::fill(const Request& request, const Piece& piec
     }
     return memory::AsyncCopy::pack(*request.buffer_.layout, request.buffer_.count,
                                    request.buffer_.address, request.where_, piece.offset,
-                                   piece.memory, piece.length);
+                                   piece.memory, piece.length, packing_of(piece));
+}
+
+/// Whether kernels reach a piece's memory.
+memory::Packing Engine::packing_of(const Piece& piece) const noexcept {
+    bool pinned = false;
+    switch (piece.home) {
+        case Piece::Home::kNone:
+            break;
+        case Piece::Home::kOwnChunk:
+            pinned = !own_pinned_.memory.empty();
+            break;
+        case Piece::Home::kPeerChunk:
+            pinned = piece.sender < sender_pinned_.size() &&
+                     !sender_pinned_[piece.sender].memory.empty();
+            break;
+        case Piece::Home::kStaging:
+            pinned = staging_.pinned();
+            break;
+    }
+    return pinned ? memory::Packing::kPinned : memory::Packing::kAsk;
 }
 
 /// False when there is no free chunk now. A piece that needs no waiting is on its way before this

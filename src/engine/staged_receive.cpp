@@ -56,7 +56,7 @@ Result<memory::AsyncCopy> Engine::spread(const Request& request, const Piece& pi
     }
     return memory::AsyncCopy::unpack(*request.buffer_.layout, request.buffer_.count,
                                      request.buffer_.address, request.where_, piece.offset,
-                                     piece.memory, piece.length);
+                                     piece.memory, piece.length, packing_of(piece));
 }
 
 /// Copies a piece to where it belongs, in the background when that is on a device.

@@ -134,6 +134,7 @@ struct Packed {
     const void* host;
     std::size_t bytes;
     Direction direction;
+    Packing packing = Packing::kAsk;
 };
 
 /// From this number of runs on, one launch beats as many copies.
@@ -152,7 +153,8 @@ bool many_runs(const Packed& range) noexcept {
 /// copy per run.
 CUresult enqueue_packed(ContextStreams& streams, CUstream stream, const Packed& range) noexcept {
     const cuda::Driver& driver = *streams.driver;
-    if (many_runs(range) && classify(range.host).kind != Kind::kHost &&
+    if (many_runs(range) &&
+        (range.packing == Packing::kPinned || classify(range.host).kind != Kind::kHost) &&
         streams.kernels.prepare(driver, stream, range.layout)) {
         return streams.kernels.move(driver, stream, range.layout, range.buffer, range.host,
                                     range.skip, range.bytes, range.direction);
@@ -291,30 +293,32 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
 
 Result<AsyncCopy> AsyncCopy::pack(const datatype::Layout& layout, std::size_t count,
                                   const void* buffer, const Pointer& from, std::size_t skip,
-                                  void* out, std::size_t bytes) noexcept {
+                                  void* out, std::size_t bytes, Packing packing) noexcept {
     if (!from.on_device()) {
         datatype::pack(layout, count, buffer, skip, {static_cast<std::byte*>(out), bytes});
         return AsyncCopy{};
     }
-    return enqueue(
-        from, buffer, false, WhenLost::kRenew, [&](ContextStreams& streams, CUstream stream) {
-            return enqueue_packed(streams, stream,
-                                  {layout, count, buffer, skip, out, bytes, Direction::kGather});
-        });
+    return enqueue(from, buffer, false, WhenLost::kRenew,
+                   [&](ContextStreams& streams, CUstream stream) {
+                       return enqueue_packed(
+                           streams, stream,
+                           {layout, count, buffer, skip, out, bytes, Direction::kGather, packing});
+                   });
 }
 
 Result<AsyncCopy> AsyncCopy::unpack(const datatype::Layout& layout, std::size_t count, void* buffer,
                                     const Pointer& to, std::size_t skip, const void* in,
-                                    std::size_t bytes) noexcept {
+                                    std::size_t bytes, Packing packing) noexcept {
     if (!to.on_device()) {
         datatype::unpack(layout, count, buffer, skip, {static_cast<const std::byte*>(in), bytes});
         return AsyncCopy{};
     }
-    return enqueue(
-        to, buffer, true, WhenLost::kRenew, [&](ContextStreams& streams, CUstream stream) {
-            return enqueue_packed(streams, stream,
-                                  {layout, count, buffer, skip, in, bytes, Direction::kScatter});
-        });
+    return enqueue(to, buffer, true, WhenLost::kRenew,
+                   [&](ContextStreams& streams, CUstream stream) {
+                       return enqueue_packed(
+                           streams, stream,
+                           {layout, count, buffer, skip, in, bytes, Direction::kScatter, packing});
+                   });
 }
 
 AsyncCopy::AsyncCopy(AsyncCopy&& other) noexcept

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/result.hpp"
 #include "cuda/stream.hpp"
@@ -37,6 +38,10 @@ Status pack(const datatype::Layout& layout, std::size_t count, const void* buffe
 Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, const Pointer& to,
               std::size_t skip, const void* in, std::size_t bytes) noexcept;
 
+/// What is known of the packed side of a move of non-contiguous data: kernels reach it when it is
+/// registered with CUDA, which the driver is asked where the caller does not know.
+enum class Packing : std::uint8_t { kAsk, kPinned };
+
 /// What to do when Beeline's streams in a context are gone, as after a device reset: make new ones,
 /// or fail with kNotFound, because the addresses may be gone as well.
 enum class WhenLost { kRenew, kFail };
@@ -58,10 +63,11 @@ class AsyncCopy {
     /// once.
     static Result<AsyncCopy> pack(const datatype::Layout& layout, std::size_t count,
                                   const void* buffer, const Pointer& from, std::size_t skip,
-                                  void* out, std::size_t bytes) noexcept;
+                                  void* out, std::size_t bytes,
+                                  Packing packing = Packing::kAsk) noexcept;
     static Result<AsyncCopy> unpack(const datatype::Layout& layout, std::size_t count, void* buffer,
                                     const Pointer& to, std::size_t skip, const void* in,
-                                    std::size_t bytes) noexcept;
+                                    std::size_t bytes, Packing packing = Packing::kAsk) noexcept;
     AsyncCopy(AsyncCopy&& other) noexcept;
     AsyncCopy& operator=(AsyncCopy&& other) noexcept;
     ~AsyncCopy();
