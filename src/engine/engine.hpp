@@ -187,7 +187,6 @@ class Engine {
     Status through_chunks(Request& sender, Request& request, std::size_t bytes);
     void from_self(Request& request, Request& sender);
     void from_ucx(Request& request, const Arrived& arrived);
-    bool fetch_part(Request& request, const Arrived& arrived);
     void from_offers(Request& request, const Arrived& arrived);
     void after_refusal(Request& request, std::uint32_t sender_chunk);
     void ask_staged(Request& request, std::uint32_t sender_chunk);
