@@ -184,6 +184,7 @@ class Engine {
     void deliver(Request& request, const Arrived& arrived);
     void scatter(Request& request, std::span<const std::byte> data, bool pinned);
     Status put(Request& request, std::span<const std::byte> data);
+    Status put_pageable(Request& request, std::span<const std::byte> data);
     Status through_chunks(Request& sender, Request& request, std::size_t bytes);
     void from_self(Request& request, Request& sender);
     void from_ucx(Request& request, const Arrived& arrived);

@@ -152,21 +152,37 @@ Status Engine::put(Request& request, std::span<const std::byte> data) {
                           request.where_, 0, data.data(), data.size());
 }
 
+/// As put(), of data that CUDA doesn't know, for a device: by way of pinned memory where there is
+/// some. A slot of ours is preferred, as it is registered already when this process sends from
+/// devices.
+Status Engine::put_pageable(Request& request, std::span<const std::byte> data) {
+    std::uint32_t index = 0;
+    std::byte* slot =
+        shm_ != nullptr && data.size() <= shm_->slot_bytes() ? shm_->take_slot(index) : nullptr;
+    std::byte* chunk = slot;
+    if (slot != nullptr) {
+        pin_own(request.where_);
+    } else if (data.size() <= staging_.chunk_bytes()) {
+        chunk = staging_.take(request.where_);
+    }
+    if (chunk == nullptr) {
+        return put(request, data);
+    }
+    std::memcpy(chunk, data.data(), data.size());
+    const Status status = put(request, {chunk, data.size()});
+    if (slot != nullptr) {
+        shm_->drop_slot(index);
+    } else {
+        staging_.give_back(chunk);
+    }
+    return status;
+}
+
 /// The whole message is in host memory, `pinned` when CUDA knows it: put it where it belongs and be
 /// done.
 void Engine::scatter(Request& request, std::span<const std::byte> data, bool pinned) {
-    std::byte* chunk = nullptr;
-    if (request.where_.on_device() && !pinned && data.size() <= staging_.chunk_bytes()) {
-        chunk = staging_.take(request.where_);
-    }
-    if (chunk != nullptr) {
-        std::memcpy(chunk, data.data(), data.size());
-        data = {chunk, data.size()};
-    }
-    const Status status = put(request, data);
-    if (chunk != nullptr) {
-        staging_.give_back(chunk);
-    }
+    const Status status =
+        request.where_.on_device() && !pinned ? put_pageable(request, data) : put(request, data);
     if (request.outcome.path == protocol::Path::kNone) {
         request.outcome.path = request.peer_ != nullptr && request.peer_->link != nullptr
                                    ? protocol::Path::kShm

@@ -156,8 +156,14 @@ CUresult enqueue_packed(ContextStreams& streams, CUstream stream, const Packed& 
     if (many_runs(range) &&
         (range.packing == Packing::kPinned || classify(range.host).kind != Kind::kHost) &&
         streams.kernels.prepare(driver, stream, range.layout)) {
-        return streams.kernels.move(driver, stream, range.layout, range.buffer, range.host,
-                                    range.skip, range.bytes, range.direction);
+        const CUresult launched =
+            streams.kernels.move(driver, stream, range.layout, range.buffer, range.host, range.skip,
+                                 range.bytes, range.direction);
+        if (launched == CUDA_SUCCESS || is_stale(launched)) {
+            return launched;
+        }
+        cuda::report_failure(driver, "cuLaunchKernel", launched, range.buffer,
+                             "non-contiguous data is copied run by run");
     }
     CUresult result = CUDA_SUCCESS;
     datatype::for_each_run(

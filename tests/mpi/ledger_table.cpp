@@ -213,6 +213,22 @@ class Table {
         }
     }
 
+    /// A large message from host memory that the receiver takes late, into device memory.
+    void unexpected(const std::string& label, std::size_t bytes, Floor floor) {
+        gpu::Buffer buffer(h_.gpu.get(), h_.rank == 0 ? gpu::Kind::kHost : gpu::Kind::kDevice,
+                           bytes);
+        const int count = static_cast<int>(bytes);
+        const auto mine = measure(label, [&] {
+            if (h_.rank == 0) {
+                MPI_Send(buffer.at(), count, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            } else if (h_.rank == 1) {
+                MPI_Probe(0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Recv(buffer.at(), count, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            }
+        });
+        print_sides(label, mine[1], floor);
+    }
+
     /// Data of `bytes` in blocks of 8 bytes with gaps as long, from device to device.
     void blocks(const std::string& label, std::size_t bytes, Floor floor) {
         MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -303,6 +319,7 @@ void direct(Table& table) {
     table.host_message("eager H H, mapped, 1 KiB", 1 << 10, true, {1, 1});
     table.message("IPC get, 1 MiB", kD, kD, 1 << 20, {1, 3}, {2, 4});
     table.message("IPC get, 64 MiB", kD, kD, 64 << 20, {1, 3});
+    table.unexpected("unexpected H D, 4 chunks", 4 * kChunk, {0, 9});
     // One launch and one event for each chunk, however many blocks there are; small data waits.
     table.blocks("512 blocks of 8 B, D D", 4 << 10, {3, 3});
     table.blocks("131072 blocks of 8 B, D D, 4 chunks", 4 * kChunk, {9, 9});
