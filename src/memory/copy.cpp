@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cuda/context.hpp"
-#include "memory/run_kernels.hpp"
+#include "memory/packed.hpp"
 
 namespace beeline::memory {
 
@@ -70,12 +70,6 @@ Slot* take_slot(ContextStreams& streams) {
     return new Slot{std::move(*event), &streams, nullptr, nullptr};
 }
 
-/// A stream of a destroyed context answers like this; the context's handle may be in use again
-/// since.
-bool is_stale(CUresult result) noexcept {
-    return cuda::is_gone(result) || result == CUDA_ERROR_INVALID_HANDLE;
-}
-
 CUdeviceptr address(const void* pointer) noexcept {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
@@ -125,69 +119,13 @@ CUresult make(const cuda::Driver& driver, cuda::Stream& stream) noexcept {
     return CUDA_SUCCESS;
 }
 
-/// A packed range of a buffer on a device, and the host memory it goes to or comes from.
-struct Packed {
-    const datatype::Layout& layout;
-    std::size_t count;
-    const void* buffer;
-    std::size_t skip;
-    const void* host;
-    std::size_t bytes;
-    Direction direction;
-    Packing packing = Packing::kAsk;
-};
-
-/// From this number of runs on, one launch beats as many copies.
-constexpr std::size_t kManyRuns = 4;
-
-/// Whether the range has more runs than single copies are good for; an estimate.
-bool many_runs(const Packed& range) noexcept {
-    const datatype::Layout& layout = range.layout;
-    return layout.size != 0 &&
-           range.bytes / layout.size * layout.blocks.size() +
-                   range.bytes % layout.size * layout.blocks.size() / layout.size >=
-               kManyRuns;
-}
-
-/// Enqueues the move of a packed range: one launch where kernels reach the host memory, else one
-/// copy per run.
-CUresult enqueue_packed(ContextStreams& streams, CUstream stream, const Packed& range) noexcept {
-    const cuda::Driver& driver = *streams.driver;
-    if (many_runs(range) &&
-        (range.packing == Packing::kPinned || classify(range.host).kind != Kind::kHost) &&
-        streams.kernels.prepare(driver, stream, range.layout)) {
-        const CUresult launched =
-            streams.kernels.move(driver, stream, range.layout, range.buffer, range.host, range.skip,
-                                 range.bytes, range.direction);
-        if (launched == CUDA_SUCCESS || is_stale(launched)) {
-            return launched;
-        }
-        cuda::report_failure(driver, "cuLaunchKernel", launched, range.buffer,
-                             "non-contiguous data is copied run by run");
-    }
-    CUresult result = CUDA_SUCCESS;
-    datatype::for_each_run(
-        range.layout, range.count, range.skip, range.bytes,
-        [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed) {
-            if (result != CUDA_SUCCESS) {
-                return;
-            }
-            const CUdeviceptr run = address(static_cast<const std::byte*>(range.buffer) + offset);
-            const CUdeviceptr host = address(static_cast<const std::byte*>(range.host) + packed);
-            result = range.direction == Direction::kGather
-                         ? driver.cuMemcpyAsync(host, run, length, stream)
-                         : driver.cuMemcpyAsync(run, host, length, stream);
-        });
-    return result;
-}
-
 Status move_packed(const Pointer& side, const Packed& range) noexcept {
     return run(side, range.buffer, "a move of non-contiguous data", [&](ContextStreams& streams) {
         CUresult result = make(*streams.driver, streams.immediate);
         if (result != CUDA_SUCCESS) {
             return result;
         }
-        result = enqueue_packed(streams, streams.immediate.get(), range);
+        result = enqueue_packed(*streams.driver, streams.kernels, streams.immediate.get(), range);
         const CUresult waited = streams.driver->cuStreamSynchronize(streams.immediate.get());
         return result != CUDA_SUCCESS ? result : waited;
     });
@@ -307,7 +245,7 @@ Result<AsyncCopy> AsyncCopy::pack(const datatype::Layout& layout, std::size_t co
     return enqueue(from, buffer, false, WhenLost::kRenew,
                    [&](ContextStreams& streams, CUstream stream) {
                        return enqueue_packed(
-                           streams, stream,
+                           *streams.driver, streams.kernels, stream,
                            {layout, count, buffer, skip, out, bytes, Direction::kGather, packing});
                    });
 }
@@ -322,7 +260,7 @@ Result<AsyncCopy> AsyncCopy::unpack(const datatype::Layout& layout, std::size_t 
     return enqueue(to, buffer, true, WhenLost::kRenew,
                    [&](ContextStreams& streams, CUstream stream) {
                        return enqueue_packed(
-                           streams, stream,
+                           *streams.driver, streams.kernels, stream,
                            {layout, count, buffer, skip, in, bytes, Direction::kScatter, packing});
                    });
 }
