@@ -158,16 +158,14 @@ Status Engine::put(Request& request, std::span<const std::byte> data) {
 }
 
 /// As put(), of data that CUDA doesn't know, for a device: by way of pinned memory where there is
-/// some. A slot of ours is preferred, as it is registered already when this process sends from
-/// devices.
+/// some. Small data is not worth a registration: it takes a slot of ours when those are registered
+/// already, else the driver's own staging.
 Status Engine::put_pageable(Request& request, std::span<const std::byte> data) {
     std::uint32_t index = 0;
-    std::byte* slot =
-        shm_ != nullptr && data.size() <= shm_->slot_bytes() ? shm_->take_slot(index) : nullptr;
+    const bool small = data.size() <= limits_.device_eager;
+    std::byte* slot = small && !own_pinned_.memory.empty() ? shm_->take_slot(index) : nullptr;
     std::byte* chunk = slot;
-    if (slot != nullptr) {
-        pin_own(request.where_);
-    } else if (data.size() <= staging_.chunk_bytes()) {
+    if (!small && data.size() <= staging_.chunk_bytes()) {
         chunk = staging_.take(request.where_);
     }
     if (chunk == nullptr) {
@@ -333,7 +331,8 @@ void Engine::after_refusal(Request& request, std::uint32_t sender_chunk) {
     } else {
         request.outcome.reason = protocol::Reason::kHostMemory;
     }
-    const bool straight = request.data_ != nullptr && !request.where_.on_device();
+    const bool straight = request.data_ != nullptr && !request.where_.on_device() &&
+                          request.outcome.status != Status::kTruncated;
     ask(request, sender_chunk, straight ? wire::OfferType::kUcx : wire::OfferType::kStaged);
 }
 
