@@ -12,6 +12,7 @@ core_sources = \
 	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp \
 	src/memory/packed.cpp src/memory/packed.hpp \
 	src/memory/kernel/image.hpp src/memory/run_kernels.cpp src/memory/run_kernels.hpp \
+	src/memory/settle.cpp src/memory/settle.hpp \
 	src/memory/staging_pool.cpp src/memory/staging_pool.hpp \
 	src/topo/identity.cpp src/topo/identity.hpp \
 	src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \

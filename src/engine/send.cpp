@@ -159,7 +159,7 @@ Status Engine::begin(Request& request) {
             status = eager_ucx(request);
             break;
         case protocol::Start::kUcxRendezvous:
-            status = ucx_rendezvous(request);
+            status = request.peer_->guarded ? offers(request) : ucx_rendezvous(request);
             break;
         case protocol::Start::kOffers:
             status = offers(request);
@@ -390,7 +390,7 @@ Status Engine::offers(Request& request) {
                              : request.data_ != nullptr  ? protocol::ipc_offer(facts)
                                                          : protocol::Reason::kSenderLayout;
     if (request.outcome.reason == protocol::Reason::kNotExportable &&
-        request.where_.kind == memory::Kind::kDevice) {
+        request.where_.kind == memory::Kind::kDevice && request.where_.context != nullptr) {
         log_once(
             LogLevel::kWarning, "ipc.not_exportable",
             "device pointer %p has no CUDA IPC handle (VMM or stream-ordered pool memory): its "
@@ -410,6 +410,8 @@ Status Engine::offers(Request& request) {
         } else {
             request.outcome.reason = protocol::Reason::kExportFailed;
         }
+    } else if (!request.where_.on_device()) {
+        request.outcome.reason = protocol::Reason::kNoSharedMemory;  // a guarded peer
     }
     wire::Offer& staged = rts.offers[rts.offer_count++];
     staged.type = wire::OfferType::kStaged;

@@ -110,6 +110,7 @@ Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&&
 
 CUresult make(const cuda::Driver& driver, cuda::Stream& stream) noexcept {
     if (!stream) {
+        const cuda::CaptureScope captures(driver);
         auto made = cuda::Stream::create(driver);
         if (!made) {
             return CUDA_ERROR_OUT_OF_MEMORY;
@@ -360,6 +361,9 @@ void release_copy_resources() noexcept {
         streams->outward = {};
     }
     table().clear();
+    if (const cuda::Driver* driver = cuda::Driver::find(); driver != nullptr) {
+        cuda::release_primary_contexts(*driver);
+    }
 }
 
 }  // namespace beeline::memory
