@@ -410,7 +410,7 @@ Status Engine::offers(Request& request) {
         } else {
             request.outcome.reason = protocol::Reason::kExportFailed;
         }
-    } else if (!request.where_.on_device()) {
+    } else if (request.peer_->guarded && !request.where_.on_device()) {
         request.outcome.reason = protocol::Reason::kNoSharedMemory;  // a guarded peer
     }
     wire::Offer& staged = rts.offers[rts.offer_count++];
