@@ -65,7 +65,8 @@ EXTRA_DIST += coll/kernel/reduce.ptx coll/kernel/reduce.cu coll/kernel/regenerat
 # The same kernels for the software CUDA device.
 kerneltwindir = $(libdir)/beeline-softcuda
 kerneltwin_LTLIBRARIES = libbeeline_kernels.la
-libbeeline_kernels_la_SOURCES = coll/kernel/twins.cpp coll/kernel/reduce.inc coll/kernel/source_hash.h
+libbeeline_kernels_la_SOURCES = coll/kernel/twins.cpp coll/kernel/reduce.inc coll/kernel/source_hash.h \
+	src/memory/kernel/twins.cpp src/memory/kernel/runs.inc src/memory/kernel/source_hash.h
 libbeeline_kernels_la_LDFLAGS = -module -avoid-version -shared
 
 # Proof of schedules, for tests and tools.
@@ -79,6 +80,7 @@ libvalidate_la_SOURCES = coll/plan/meaning.cpp coll/plan/meaning.hpp \
 regenerate-ptx:
 	@test -n '$(NVCC)' || { echo 'regenerate-ptx needs nvcc: configure --with-cuda=DIR'; exit 1; }
 	$(top_srcdir)/coll/kernel/regenerate.sh '$(NVCC)'
+	$(top_srcdir)/src/memory/kernel/regenerate.sh '$(NVCC)'
 
 include tests/unit/coll/local.mk
 include tests/model/coll/local.mk

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/log.hpp"
+#include "cuda/driver.hpp"
 #include "engine/engine.hpp"
 #include "engine/piece.hpp"
 #include "wire/codec.hpp"
@@ -326,6 +327,14 @@ Message* Engine::keep(const Arrived& arrived) {
             assembly->message = message;
         }
         message->arrived.shm_sender = Arrived::kNoSender;
+    } else if (arrived.body == Body::kUcxRendezvous && may_be_for_device() &&
+               ucx_->can_reject(arrived.payload)) {
+        // UCX can be refused now or never, and fetches into host memory only: say no, and ask the
+        // sender again when the receive is known.
+        ucx_->reject(arrived.payload);
+        message->arrived.body = Body::kOffers;
+        message->arrived.refused_early = true;
+        message->arrived.payload = {};
     } else if (arrived.ipc != nullptr) {
         message->ipc_copy = *arrived.ipc;
         message->arrived.ipc = &message->ipc_copy;
@@ -339,6 +348,11 @@ Message* Engine::keep(const Arrived& arrived) {
         send_done(*self, protocol::Path::kSelf, status);
     }
     return message;
+}
+
+/// Whether a receive that is not posted yet may have its buffer on a device.
+bool Engine::may_be_for_device() const noexcept {
+    return cuda::Driver::find() != nullptr;
 }
 
 /// Lets go of what a message that nobody will receive still has at its sender.

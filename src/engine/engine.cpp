@@ -306,14 +306,23 @@ void Engine::count(protocol::Path path, std::size_t bytes, protocol::Reason reas
     }
 }
 
+void Engine::drop_bounce(Request& request) noexcept {
+    if (request.lent_) {
+        staging_.give_back(request.bounce_);
+        request.lent_ = false;
+    } else {
+        std::free(request.bounce_);
+    }
+    request.bounce_ = nullptr;
+}
+
 void Engine::finish(Request& request, Status status) {
     if (request.id_ != 0) {
         table_.remove(request.id_);
         request.id_ = 0;
     }
     if (request.bounce_ != nullptr) {
-        std::free(request.bounce_);
-        request.bounce_ = nullptr;
+        drop_bounce(request);
     }
     request.active_ = false;
     request.outcome.status = status;
@@ -335,11 +344,6 @@ void Engine::send_done(Request& request, protocol::Path path, Status status) {
 }
 
 void Engine::receive_done(Request& request, Status status) {
-    if (request.bounce_ != nullptr && request.outcome.bytes != 0 && status == Status::kOk) {
-        status =
-            memory::unpack(*request.buffer_.layout, request.buffer_.count, request.buffer_.address,
-                           request.where_, 0, request.bounce_, request.outcome.bytes);
-    }
     if (status == Status::kOk && request.outcome.status == Status::kTruncated) {
         status = Status::kTruncated;
     }

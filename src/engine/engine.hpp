@@ -160,6 +160,7 @@ class Engine {
     void drop(Message* message);
     void release(Message& message) noexcept;
     void refuse_unmatched(const Arrived& arrived);
+    bool may_be_for_device() const noexcept;
     Communicator* find(std::uint32_t context) const noexcept {
         return context < communicators_.size() ? communicators_[context] : nullptr;
     }
@@ -180,6 +181,7 @@ class Engine {
     void tell_unreadable(Request& request);
     Status gather(Request& request, void* out);
     Status to_host(Request& request);
+    Status lend(Request& request, std::size_t bytes);
     mover::shm::Link* link(Peer& peer);
     mover::ucx::Endpoint endpoint(Peer& peer);
     void control(Peer& peer, std::span<const std::byte> message);
@@ -189,13 +191,18 @@ class Engine {
 
     // receive.cpp: a matched receive
     void deliver(Request& request, const Arrived& arrived);
-    void scatter(Request& request, std::span<const std::byte> data);
+    void scatter(Request& request, std::span<const std::byte> data, bool pinned);
+    Status put(Request& request, std::span<const std::byte> data);
+    Status put_pageable(Request& request, std::span<const std::byte> data);
+    Status through_chunks(Request& sender, Request& request, std::size_t bytes);
     void from_self(Request& request, Request& sender);
     void from_ucx(Request& request, const Arrived& arrived);
-    bool fetch_part(Request& request, const Arrived& arrived);
     void from_offers(Request& request, const Arrived& arrived);
+    void after_refusal(Request& request, std::uint32_t sender_chunk);
     void ask_staged(Request& request, std::uint32_t sender_chunk);
-    void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk);
+    void ask(Request& request, std::uint32_t sender_chunk, wire::OfferType choice);
+    void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk,
+                  wire::OfferType choice);
     void abandon(Request& request);
     static void on_fetched(mover::ucx::Operation* operation, Status status);
 
@@ -215,6 +222,12 @@ class Engine {
     void on_cts(const wire::Cts& cts);
     void advance(Request& request);
     bool start_piece(Request& request);
+    bool house(Request& request, Piece* piece);
+    memory::Packing packing_of(const Piece& piece) const noexcept;
+    Result<memory::AsyncCopy> fill(const Request& request, const Piece& piece);
+    static protocol::Path path_of(const Request& request) noexcept {
+        return request.whole_ ? protocol::Path::kUcx : protocol::Path::kStaged;
+    }
     void send_piece(Piece* piece);
     void piece_sent(Piece* piece, Status status);
     void end_staged_send(Request& request);
@@ -232,12 +245,14 @@ class Engine {
     bool on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payload);
     bool fetch(Request& request, const wire::Data& data, const mover::ucx::Payload& payload);
     void place(Request& request, Piece* piece);
+    Result<memory::AsyncCopy> spread(const Request& request, const Piece& piece);
     void piece_received(Piece* piece, Status status);
     static void on_piece_fetched(mover::ucx::Operation* operation, Status status);
     void sender_failed(const wire::Nack& nack);
 
     // engine.cpp
     void finish(Request& request, Status status);
+    void drop_bounce(Request& request) noexcept;
     void send_done(Request& request, protocol::Path path, Status status);
     void receive_done(Request& request, Status status);
     void count(protocol::Path path, std::size_t bytes, protocol::Reason reason) noexcept;

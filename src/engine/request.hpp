@@ -65,6 +65,7 @@ struct Request : match::Posted, ListNode<> {
     bool large_ = false;     // counted in Engine::large_
     bool cts_seen_ = false;  // staged transfer agreed
     bool driver_failed_ = false;
+    bool whole_ = false;  // staged transfer of host memory in one piece over UCX
     Communicator* communicator_ = nullptr;
     Peer* peer_ = nullptr;
     std::int32_t destination_ = 0;
@@ -74,7 +75,8 @@ struct Request : match::Posted, ListNode<> {
     memory::Pointer where_;
     std::byte* data_ =
         nullptr;  // contiguous bytes on the wire side: the buffer's own, or the bounce
-    std::byte* bounce_ = nullptr;  // host memory for a layout that is not contiguous
+    std::byte* bounce_ = nullptr;  // host memory for data that is not, or not contiguous
+    bool lent_ = false;            // bounce_ is a chunk of the staging pool, else malloc'ed
     std::uint64_t id_ = 0;         // 0: not in the request table
     std::uint64_t remote_id_ = 0;
     std::size_t wanted_ = 0;    // bytes the rendezvous moves

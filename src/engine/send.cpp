@@ -92,6 +92,7 @@ protocol::SendChoice Engine::choose(const Request& request) const noexcept {
     facts.same_process = request.peer_->same_process;
     facts.shared_memory = request.peer_->link != nullptr;
     facts.on_device = request.where_.on_device();
+    facts.contiguous = request.data_ != nullptr;
     return protocol::choose_start(facts, limits_);
 }
 
@@ -106,6 +107,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.synchronous_ = mode == SendMode::kSynchronous;
     request.active_ = true;
     request.cts_seen_ = false;
+    request.whole_ = false;
     request.awaits_ = Request::Awaits::kNothing;
     request.driver_failed_ = false;
     request.communicator_ = &communicator;
@@ -207,15 +209,30 @@ Status Engine::to_host(Request& request) {
     if (request.buffer_.bytes == 0 || (request.data_ != nullptr && !request.where_.on_device())) {
         return Status::kOk;
     }
-    request.bounce_ = static_cast<std::byte*>(std::malloc(request.buffer_.bytes));
-    if (request.bounce_ == nullptr) {
-        log(LogLevel::kError, "no memory for a packed copy of %zu bytes", request.buffer_.bytes);
-        return Status::kNoMemory;
+    if (const Status lent = lend(request, request.buffer_.bytes); lent != Status::kOk) {
+        return lent;
     }
     const Status status = gather(request, request.bounce_);
     request.data_ = request.bounce_;
     request.where_ = memory::Pointer{};
     return status;
+}
+
+/// Gives a request host memory of its own until it ends: from the pinned pool, as long as that has
+/// a chunk that is large enough.
+Status Engine::lend(Request& request, std::size_t bytes) {
+    if (bytes <= staging_.chunk_bytes() && request.where_.on_device()) {
+        request.bounce_ = staging_.take(request.where_);
+        request.lent_ = request.bounce_ != nullptr;
+    }
+    if (request.bounce_ == nullptr) {
+        request.bounce_ = static_cast<std::byte*>(std::malloc(bytes));
+    }
+    if (request.bounce_ == nullptr) {
+        log(LogLevel::kError, "no memory for a packed copy of %zu bytes", bytes);
+        return Status::kNoMemory;
+    }
+    return Status::kOk;
 }
 
 bool Engine::eager_shm(Request& request) {
@@ -363,14 +380,6 @@ void Engine::on_rendezvous_sent(mover::ucx::Operation* operation, Status status)
 }
 
 Status Engine::offers(Request& request) {
-    if (request.data_ == nullptr) {  // not contiguous: continue as packed host memory
-        if (const Status packed = to_host(request); packed != Status::kOk) {
-            return packed;
-        }
-        if (!request.peer_->guarded) {
-            return ucx_rendezvous(request);
-        }
-    }
     wire::Rts rts;
     rts.common.context = request.communicator_->id;
     rts.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
@@ -379,7 +388,9 @@ Status Engine::offers(Request& request) {
     facts.same_node = request.peer_->same_node;
     facts.shared_memory = request.peer_->link != nullptr;
     facts.exportable = request.where_.ipc_capable;
-    request.outcome.reason = protocol::ipc_offer(facts);
+    request.outcome.reason = !request.where_.on_device() ? protocol::Reason::kHostMemory
+                             : request.data_ != nullptr  ? protocol::ipc_offer(facts)
+                                                         : protocol::Reason::kSenderLayout;
     if (request.outcome.reason == protocol::Reason::kNotExportable &&
         request.where_.kind == memory::Kind::kDevice && request.where_.context != nullptr) {
         log_once(
@@ -401,7 +412,7 @@ Status Engine::offers(Request& request) {
         } else {
             request.outcome.reason = protocol::Reason::kExportFailed;
         }
-    } else if (!request.where_.on_device()) {
+    } else if (request.peer_->guarded && !request.where_.on_device()) {
         request.outcome.reason = protocol::Reason::kNoSharedMemory;  // a guarded peer
     }
     wire::Offer& staged = rts.offers[rts.offer_count++];

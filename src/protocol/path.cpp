@@ -54,6 +54,8 @@ const char* to_string(Reason reason) noexcept {
             return "receive buffer is not contiguous";
         case Reason::kReceiverDevice:
             return "host message into a device buffer";
+        case Reason::kSenderLayout:
+            return "send buffer is not contiguous";
     }
     return "unknown";
 }
@@ -76,6 +78,7 @@ bool is_fallback(Reason reason) noexcept {
         case Reason::kReceiverHost:
         case Reason::kReceiverLayout:
         case Reason::kReceiverDevice:
+        case Reason::kSenderLayout:
             return true;
     }
     return true;

@@ -29,8 +29,9 @@ enum class Reason : std::uint8_t {
     kReceiverHost,    ///< the receive buffer is host memory
     kReceiverLayout,  ///< the receive buffer is not one run of bytes
     kReceiverDevice,  ///< a host message meets a device receive buffer
+    kSenderLayout,    ///< the send buffer is not one run of bytes
 };
-inline constexpr std::size_t kReasons = 15;
+inline constexpr std::size_t kReasons = 16;
 
 /// Lower-case words, as in "cuda_ipc"; never null.
 const char* to_string(Path path) noexcept;

@@ -61,6 +61,7 @@ bool read_offer(std::uint8_t type, std::span<const std::byte> payload, std::uint
                    out.staged.chunk_bytes <= kMaxChunkBytes;
         case OfferType::kNone:
             return false;
+        case OfferType::kUcx:
         case OfferType::kRdma:
             return true;
     }
@@ -88,6 +89,7 @@ std::size_t encode(const Rts& message, std::span<std::byte> out) noexcept {
                 break;
             case OfferType::kNone:
             case OfferType::kRdma:
+            case OfferType::kUcx:
                 return 0;
         }
     }

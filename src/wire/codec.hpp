@@ -30,9 +30,10 @@ inline bool sound(const Eager& message) noexcept {
     return sound(message.envelope);
 }
 inline bool sound(const Cts& message) noexcept {
-    return message.choice == OfferType::kStaged && message.bytes <= kMaxMessageBytes &&
-           message.chunk_bytes != 0 && message.chunk_bytes <= kMaxChunkBytes &&
-           message.depth != 0 && message.depth <= kMaxDepth;
+    return (message.choice == OfferType::kStaged || message.choice == OfferType::kUcx) &&
+           message.bytes <= kMaxMessageBytes && message.chunk_bytes != 0 &&
+           message.chunk_bytes <= kMaxChunkBytes && message.depth != 0 &&
+           message.depth <= kMaxDepth;
 }
 inline bool sound(const Data& message) noexcept {
     return message.length <= kMaxChunkBytes && message.offset <= kMaxMessageBytes - message.length;

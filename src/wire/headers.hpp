@@ -47,7 +47,8 @@ inline constexpr std::uint16_t kFragment =
 inline constexpr std::uint16_t kUnreadable = 8;
 
 /// Ways to move a message. kRdma is not spoken in this version: such an offer is skipped.
-enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3 };
+/// kUcx, in a CTS only: host memory as UCX carries it best.
+enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3, kUcx = 4 };
 
 /// The start of every message.
 struct Common {

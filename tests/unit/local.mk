@@ -17,11 +17,15 @@ tests_unit_unit_tests_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CF
 tests_unit_unit_tests_LDADD = libcore.la $(GTEST_LIBS) -lrapidcheck
 EXTRA_tests_unit_unit_tests_DEPENDENCIES = libcuda.la
 
+TESTS += tests/unit/memory/kernel_sources.sh
+EXTRA_DIST += tests/unit/memory/kernel_sources.sh
+
 # Those that need a device.
 check_PROGRAMS += tests/unit/device_tests
 TESTS += tests/unit/device_tests
 tests_unit_device_tests_SOURCES = tests/unit/device_main.cpp \
 	tests/unit/memory/copy_test.cpp tests/unit/memory/device_pointer_test.cpp \
+	tests/unit/memory/run_kernels_test.cpp \
 	tests/unit/mover/cuda_ipc/exporter.cpp tests/unit/mover/cuda_ipc/exporter.hpp \
 	tests/unit/mover/cuda_ipc/handles_test.cpp \
 	tests/world/device_memory.cpp tests/world/device_memory.hpp

@@ -160,6 +160,7 @@ TEST(Codec, CtsOutOfBoundsIsRefused) {
     EXPECT_TRUE(refused([](Cts& cts) { cts.chunk_bytes = kMaxChunkBytes + 1; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.depth = 0; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.depth = kMaxDepth + 1; }));
+    EXPECT_FALSE(refused([](Cts& cts) { cts.choice = OfferType::kUcx; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.choice = OfferType::kIpc; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.choice = OfferType{200}; }));
 }
