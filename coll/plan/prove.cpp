@@ -166,11 +166,11 @@ class Prover {
             return;
         }
         for (const int root : {0, last / 3, last}) {
-            request.root = root;
-            if (root > 0 || last == 0 || root == 0) {
+            if (root > request.root || root == 0) {
+                request.root = root;
                 one(request);
             }
-            if (last == 0 || every_root == 0) {
+            if (last == 0) {
                 break;
             }
         }

@@ -18,9 +18,6 @@ namespace {
 
 namespace plan = coll::plan;
 
-/// The slices with which the model thinks a message long enough.
-constexpr double kSliceBytes = 512 << 10;
-
 void complain(const std::string& what) {
     std::fprintf(stderr, "beeline-plan: %s\n", what.c_str());
 }
@@ -85,14 +82,19 @@ double predicted(const plan::Cost& cost, const plan::Rates& rates) {
            (cost.bytes + cost.across_bytes) / rates.bandwidth + cost.reduced / rates.reduction;
 }
 
-/// The request with the slices that suit `algorithm`, unless they were given.
+/// The request with the slices that suit `algorithm` best by its costs, unless they were given.
 plan::Request suited(const plan::Algorithm& algorithm, plan::Request request,
                      const ShowOptions& options) {
-    if (options.slices == 0 && algorithm.pipelines) {
-        const double slices = static_cast<double>(options.bytes) / request.size / kSliceBytes;
-        request.slices = std::clamp(static_cast<int>(slices + 0.999), 1, 64);
+    const auto bytes = static_cast<double>(options.bytes);
+    plan::Request best = request;
+    for (int slices = 2; options.slices == 0 && algorithm.pipelines && slices <= 64; slices *= 2) {
+        request.slices = slices;
+        if (predicted(algorithm.cost(request, bytes), plan::Rates{}) <
+            predicted(algorithm.cost(best, bytes), plan::Rates{})) {
+            best = request;
+        }
     }
-    return request;
+    return best;
 }
 
 /// Prints all candidates and returns the one of the least predicted time.
