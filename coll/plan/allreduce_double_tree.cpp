@@ -55,7 +55,8 @@ class DoubleTree {
     }
 
     Place landing(int tree, int child, int slice) {
-        return emit_.slot(index((tree * 2 + child) * 2 + slice % 2), chunk(tree, slice));
+        const int turns = emit_.slices() > 1 ? 2 : 1;
+        return emit_.slot(index((tree * 2 + child) * turns + slice % turns), chunk(tree, slice));
     }
 
     void receive_from_children(int tree, int slice) {

@@ -203,6 +203,10 @@ class Prover {
             }
             world.push_back(algorithm_.build(request));
         }
+        for (const Schedule& schedule : world) {
+            tally_.scratch = std::max(
+                tally_.scratch, schedule.mirrors + 1.0 * schedule.slots / schedule.frame_chunks());
+        }
         const Verdict verdict = validate(world, neighbors_);
         if (!request.commutative && !world[0].ordered && reduces(request.collective)) {
             tally_.problem = "takes an operation that does not commute, and is not ordered";

@@ -21,8 +21,8 @@ int verify(const VerifyOptions& options) {
     plan::Tally all;
     int proved = 0;
     int failed = 0;
-    std::printf("%-20s %-20s %8s %12s %12s %8s\n", "collective", "algorithm", "worlds", "ops",
-                "messages", "ranks <=");
+    std::printf("%-20s %-20s %8s %12s %12s %8s %8s\n", "collective", "algorithm", "worlds", "ops",
+                "messages", "ranks <=", "scratch");
     for (const plan::Algorithm* algorithm : plan::algorithms()) {
         const char* collective = to_string(algorithm->collective);
         if ((!options.collective.empty() && options.collective != collective) ||
@@ -30,10 +30,10 @@ int verify(const VerifyOptions& options) {
             continue;
         }
         const plan::Tally tally = prove(*algorithm, extent);
-        std::printf("%-20s %-20s %8llu %12llu %12llu %8d%s\n", collective, algorithm->name,
+        std::printf("%-20s %-20s %8llu %12llu %12llu %8d %8.1f%s\n", collective, algorithm->name,
                     static_cast<unsigned long long>(tally.worlds),
                     static_cast<unsigned long long>(tally.ops),
-                    static_cast<unsigned long long>(tally.messages), tally.largest,
+                    static_cast<unsigned long long>(tally.messages), tally.largest, tally.scratch,
                     tally.problem.empty() ? "" : "  FAILED");
         std::fflush(stdout);
         if (!tally.problem.empty()) {
