@@ -88,11 +88,39 @@ TEST(CostsOfPapers, AreAsPublished) {
     EXPECT_EQ(ring.reduced, 700);
     const Cost doubling = cost_of(Collective::kAllreduce, "recursive_doubling", 6, 100);
     EXPECT_EQ(doubling.steps, 4);
-    EXPECT_EQ(doubling.bytes, 300);
+    EXPECT_EQ(doubling.bytes, 400);
     EXPECT_EQ(cost_of(Collective::kAllreduce, "rabenseifner", 24, 100).steps, 10);
     EXPECT_EQ(cost_of(Collective::kAllreduce, "bruck", 24, 2400).bytes, 4600);
     EXPECT_EQ(cost_of(Collective::kBcast, "chain", 10, 100, 4).steps, 12);
     EXPECT_EQ(cost_of(Collective::kBarrier, "dissemination", 9, 0).steps, 4);
+}
+
+// Pipelines flow: on the simple machine nothing takes much longer than its costs say.
+TEST_P(Costs, AreNearWhatASimpleMachineTakes) {
+    const Algorithm& algorithm = *GetParam();
+    const Rates rates{2e-6, 10e9, 20e9, 1e15, 0};
+    for (const int size : {2, 5, 8, 16, 31}) {
+        std::vector<int> nodes;
+        for (int rank = 0; rank < size; ++rank) {
+            nodes.push_back(rank / 4);
+        }
+        Request request;
+        request.collective = algorithm.collective;
+        request.size = size;
+        request.node_of = nodes;
+        request.slices = algorithm.pipelines ? 32 : 1;
+        if (refuses(algorithm, request) != nullptr || on_neighbors(algorithm.collective)) {
+            continue;
+        }
+        const std::size_t bytes = 16 << 20;
+        const Cost cost = algorithm.cost(request, static_cast<double>(bytes));
+        const double predicted = (cost.steps + cost.across_steps) * rates.latency +
+                                 (cost.bytes + cost.across_bytes) / rates.bandwidth +
+                                 cost.reduced / rates.reduction;
+        const double taken = simulate(build_world(algorithm, request), bytes, rates).end;
+        EXPECT_LE(taken, predicted * 1.35) << size;
+        EXPECT_GE(taken, predicted * 0.35) << size;
+    }
 }
 
 TEST(Timeline, ARankAloneSendsForAsLongAsItTakes) {
