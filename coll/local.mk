@@ -71,9 +71,16 @@ libbeeline_kernels_la_LDFLAGS = -module -avoid-version -shared
 
 # Proof of schedules, for tests and tools.
 noinst_LTLIBRARIES += libvalidate.la
-libvalidate_la_SOURCES = coll/plan/meaning.cpp coll/plan/meaning.hpp \
+libvalidate_la_SOURCES = coll/plan/draw.cpp coll/plan/draw.hpp \
+	coll/plan/timeline.cpp coll/plan/timeline.hpp \
+	coll/plan/meaning.cpp coll/plan/meaning.hpp \
 	coll/plan/prove.cpp coll/plan/prove.hpp \
 	coll/plan/validate.cpp coll/plan/validate.hpp coll/plan/validate_local.cpp
+
+if HAVE_TOOL_LIBS
+noinst_LTLIBRARIES += libplanjson.la
+libplanjson_la_SOURCES = coll/plan/json.cpp coll/plan/json.hpp
+endif
 
 # For whoever changes the kernels and has a CUDA Toolkit.
 .PHONY: regenerate-ptx

@@ -20,4 +20,8 @@ beeline_bench_SOURCES = \
 	tools/beeline-bench/workload.hpp
 beeline_bench_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
 beeline_bench_LDADD = libgpu.la $(OMPI_LIBS)
+bin_PROGRAMS += beeline-plan
+beeline_plan_SOURCES = tools/beeline-plan/main.cpp tools/beeline-plan/plan.hpp \
+	tools/beeline-plan/show.cpp tools/beeline-plan/verify.cpp
+beeline_plan_LDADD = libplanjson.la libvalidate.la libcore.la
 endif
