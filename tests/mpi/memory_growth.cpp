@@ -86,7 +86,7 @@ class Growth {
         }
     }
 
-    /// Very many buffers that all live, sent twice.
+    /// Very many buffers that all live, sent one after the other.
     void many(int buffers, std::size_t bytes) {
         CUdeviceptr target = 0;
         need(cuMemAlloc(&target, bytes), "cuMemAlloc");
@@ -96,7 +96,7 @@ class Growth {
             need(cuMemAlloc(&all.back(), bytes), "cuMemAlloc");
         }
         std::size_t settled = 0;
-        for (int i = 0; i < 2 * buffers; ++i) {
+        for (int i = 0; i < buffers + 1000; ++i) {
             const auto where = sends_ ? all[static_cast<std::size_t>(i % buffers)] : target;
             if (sends_) {
                 MPI_Send(reinterpret_cast<void*>(where), static_cast<int>(bytes), MPI_BYTE, 1, 2,
@@ -155,11 +155,11 @@ int main(int argc, char** argv) {
     beeline::test::Harness harness(&argc, &argv);
     {
         beeline::test::Growth growth(harness);
-        growth.come_and_go(Block::kDevice, 80 << 20, 12, false);
-        growth.come_and_go(Block::kDevice, 20 << 20, 30, true);
-        growth.come_and_go(Block::kVmmShared, 4 << 20, 60, false);
-        growth.come_and_go(Block::kVmmParts, 6 << 20, 30, false);
-        growth.come_and_go(Block::kPoolShared, 3 << 20, 60, false);
+        growth.come_and_go(Block::kDevice, 80 << 20, 8, false);
+        growth.come_and_go(Block::kDevice, 8 << 20, 20, true);
+        growth.come_and_go(Block::kVmmShared, 4 << 20, 40, false);
+        growth.come_and_go(Block::kVmmParts, 6 << 20, 20, false);
+        growth.come_and_go(Block::kPoolShared, 3 << 20, 40, false);
         growth.come_and_go(Block::kManaged, 3 << 20, 30, false);
         growth.many(10000, 8704);
         growth.verdict();
