@@ -63,7 +63,15 @@ namespace beeline::cuda {
     X(cuMemPoolExportToShareableHandle)   \
     X(cuMemPoolImportFromShareableHandle) \
     X(cuMemPoolExportPointer)             \
-    X(cuMemPoolImportPointer)
+    X(cuMemPoolImportPointer)             \
+    X(cuStreamQuery)                      \
+    X(cuStreamIsCapturing)                \
+    X(cuPointerSetAttribute)              \
+    X(cuCtxGetDevice)                     \
+    X(cuCtxGetFlags)                      \
+    X(cuCtxSetFlags)                      \
+    X(cuDevicePrimaryCtxGetState)         \
+    X(cuDevicePrimaryCtxRelease)
 
 /// The functions. One per process; the library stays loaded until the process ends.
 struct Driver {
@@ -101,6 +109,10 @@ inline const Driver* Driver::find() noexcept {
 /// True when the error only says that CUDA is not up yet or is already gone (not initialised,
 /// deinitialised, context destroyed): a reason to do nothing, not to complain.
 bool is_gone(CUresult result) noexcept;
+
+/// True for errors of work that ran on the device earlier, such as a kernel of the application: the
+/// driver gives them to every later call, whoever makes it.
+bool is_asynchronous(CUresult result) noexcept;
 
 /// Logs a failed driver call once per call site key: the call, the error's name, the pointer, what
 /// happens next.

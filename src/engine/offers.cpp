@@ -28,6 +28,10 @@ void describe(wire::Offer& offer, wire::OfferType type, std::uint64_t base, std:
 
 /// Adds what the receiver could map, best first; the outcome's reason says what became of it.
 void Engine::device_offers(Request& request, wire::Rts& rts) {
+    if (!request.where_.on_device()) {  // host memory for a guarded peer
+        request.outcome.reason = protocol::Reason::kNoSharedMemory;
+        return;
+    }
     protocol::IpcFacts facts;
     facts.enabled = params_.pml_cuda_ipc;
     facts.same_node = request.peer_->same_node;
@@ -48,7 +52,8 @@ void Engine::device_offers(Request& request, wire::Rts& rts) {
     } else if (!direct) {
         request.outcome.reason = request.where_.ipc_capable ? protocol::Reason::kExportFailed
                                                             : protocol::Reason::kNotExportable;
-        if (!request.where_.ipc_capable) {  // else the failure has been logged
+        // Else the failure has been logged, or nobody can copy this memory.
+        if (!request.where_.ipc_capable && request.where_.context != nullptr) {
             log_once(LogLevel::kWarning, "ipc.not_exportable",
                      "%s memory at %p cannot be exported to other processes, nor copied through a "
                      "buffer on its device (%s): its messages are staged through the host",
@@ -103,7 +108,8 @@ bool Engine::offer_direct(Request& request, wire::Rts& rts) {
 }
 
 bool Engine::offer_bounce(Request& request, wire::Rts& rts) {
-    if (!params_.pml_cuda_bounce || request.peer_->bounce_failed) {
+    if (!params_.pml_cuda_bounce || request.peer_->bounce_failed ||
+        request.where_.context == nullptr) {
         return false;
     }
     mover::cuda_ipc::Ring* ring = device_->rings.of(request.where_);

@@ -25,6 +25,10 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
     request.driver_failed_ = false;
     request.id_ = 0;
     request.import_ = nullptr;
+    watch(request);
+    if (watched_ && communicator.valid(source)) {
+        communicator.process(source);  // so that the thread need not leave the message to a caller
+    }
     if (match::Unexpected* found = communicator.matcher.post(&request)) {
         auto* message = static_cast<Message*>(found);
         deliver(request, message->arrived);
@@ -63,6 +67,7 @@ Status Engine::receive_matched(Request& request, Communicator& communicator, Mes
     request.driver_failed_ = false;
     request.id_ = 0;
     request.import_ = nullptr;
+    watch(request);
     deliver(request, message->arrived);
     release(*message);
     drop(message);

@@ -133,6 +133,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
         request.data_ = nullptr;
     }
     request.sequence_ = communicator.at(destination).order.next_to_send();
+    watch(request);
     const Status status = begin(request);
     return status == Status::kRetry ? Status::kOk : status;
 }
@@ -157,7 +158,7 @@ Status Engine::begin(Request& request) {
             status = eager_ucx(request);
             break;
         case protocol::Start::kUcxRendezvous:
-            status = ucx_rendezvous(request);
+            status = request.peer_->guarded ? offers(request) : ucx_rendezvous(request);
             break;
         case protocol::Start::kOffers:
             status = offers(request);
@@ -365,7 +366,9 @@ Status Engine::offers(Request& request) {
         if (const Status packed = to_host(request); packed != Status::kOk) {
             return packed;
         }
-        return ucx_rendezvous(request);
+        if (!request.peer_->guarded) {
+            return ucx_rendezvous(request);
+        }
     }
     wire::Rts rts;
     rts.common.context = request.communicator_->id;
