@@ -15,12 +15,18 @@ core_sources = \
 	src/memory/settle.cpp src/memory/settle.hpp \
 	src/memory/staging_pool.cpp src/memory/staging_pool.hpp \
 	src/topo/identity.cpp src/topo/identity.hpp \
-	src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \
+	src/mover/cuda_ipc/exports.cpp src/mover/cuda_ipc/fd_passing.cpp \
+	src/mover/cuda_ipc/fd_passing.hpp src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \
+	src/mover/cuda_ipc/pools.cpp src/mover/cuda_ipc/pools.hpp src/mover/cuda_ipc/ring.cpp \
+	src/mover/cuda_ipc/ring.hpp src/mover/cuda_ipc/shareable.cpp \
+	src/mover/cuda_ipc/shareable.hpp src/mover/cuda_ipc/verdicts.cpp \
+	src/mover/cuda_ipc/verdicts.hpp \
 	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
 	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
 	src/protocol/path.cpp src/protocol/path.hpp src/protocol/select.cpp src/protocol/select.hpp \
 	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
 	src/engine/background.cpp src/engine/background.hpp \
+	src/engine/bounce.cpp src/engine/device_state.hpp src/engine/offers.cpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
 	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/piece.hpp src/engine/pull.cpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \

@@ -47,11 +47,12 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
                 engine.on_fragment(data, in.subspan(sizeof data), arrival.sender);
                 return;
             }
-            {
-                engine.on_data_shm(data, arrival.sender);
+            if ((data.common.flags & wire::kOnDevice) != 0) {
+                engine.on_slot_filled(data);
                 return;
             }
-            break;
+            engine.on_data_shm(data, arrival.sender);
+            return;
         }
         case wire::MessageType::kCts:
         case wire::MessageType::kFin:
@@ -59,9 +60,13 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
         case wire::MessageType::kNack:
             engine.on_control(in);
             return;
-        case wire::MessageType::kNone:
         case wire::MessageType::kDataAck:
         case wire::MessageType::kFreed:
+        case wire::MessageType::kWant:
+        case wire::MessageType::kDescriptors:
+            engine.on_device_control(in, arrival.sender);
+            return;
+        case wire::MessageType::kNone:
             break;
     }
     engine.malformed(in, "shared memory");
@@ -98,6 +103,8 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
         case wire::MessageType::kNone:
         case wire::MessageType::kDataAck:
         case wire::MessageType::kFreed:
+        case wire::MessageType::kWant:
+        case wire::MessageType::kDescriptors:
             break;
     }
     engine.malformed(header, "UCX");
@@ -153,13 +160,16 @@ void Engine::on_rts(std::span<const std::byte> in, const mover::ucx::Payload* pa
     arrived.synchronous = (rts.common.flags & wire::kSync) != 0;
     arrived.context = rts.common.context;
     arrived.envelope = rts.envelope;
+    std::size_t device_offers = 0;
     for (std::size_t i = 0; i < rts.offer_count; ++i) {
-        const wire::Offer& offer = rts.offers[i];
-        if (offer.type == wire::OfferType::kIpc) {
-            arrived.ipc = &offer.ipc;
-        } else if (offer.type == wire::OfferType::kStaged) {
-            arrived.sender_chunk = offer.staged.chunk_bytes;
+        if (wire::is_device_offer(rts.offers[i].type)) {
+            rts.offers[device_offers++] = rts.offers[i];
+        } else if (rts.offers[i].type == wire::OfferType::kStaged) {
+            arrived.sender_chunk = rts.offers[i].staged.chunk_bytes;
         }
+    }
+    if (payload == nullptr) {
+        arrived.offers = std::span(rts.offers).first(device_offers);
     }
     if (payload != nullptr) {
         arrived.payload = *payload;
@@ -177,8 +187,11 @@ void Engine::on_control(std::span<const std::byte> in) {
     } else if (wire::decode(in, fin)) {
         Request* request = find_send(fin.sender_request, Request::Awaits::kAnswer);
         if (request != nullptr && request->pieces_ == 0) {  // else UCX holds the data
+            const auto path = static_cast<protocol::Path>(fin.path);
+            const bool known =
+                path == protocol::Path::kCudaVmm || path == protocol::Path::kCudaPool;
             request->outcome.reason = protocol::Reason::kDirect;
-            send_done(*request, protocol::Path::kCudaIpc,
+            send_done(*request, known ? path : protocol::Path::kCudaIpc,
                       fin.status == 0 ? Status::kOk : Status::kIo);
         }
     } else if (wire::decode(in, ack)) {
@@ -196,12 +209,28 @@ void Engine::on_control(std::span<const std::byte> in) {
             const protocol::Reason reason = nack.reason < protocol::kReasons
                                                 ? protocol::Reason{nack.reason}
                                                 : protocol::Reason::kOpenFailed;
-            if (reason == protocol::Reason::kOpenFailed ||
-                reason == protocol::Reason::kCopyFailed) {
-                exports_.forget(request->where_.base);  // the handle may be at fault
-            }
+            offer_failed(*request, nack);
             request->outcome.reason = reason;
         }
+    } else {
+        malformed(in, "control");
+    }
+}
+
+/// What only processes of one node say to each other.
+void Engine::on_device_control(std::span<const std::byte> in, std::uint32_t sender) {
+    wire::DataAck ack;
+    wire::Freed freed;
+    wire::Want want;
+    wire::Descriptors descriptors;
+    if (wire::decode(in, ack)) {
+        on_slot_back(ack);
+    } else if (wire::decode(in, freed)) {
+        on_freed(freed, sender);
+    } else if (wire::decode(in, want)) {
+        on_want(want);
+    } else if (wire::decode(in, descriptors)) {
+        on_descriptors(descriptors);
     } else {
         malformed(in, "control");
     }
@@ -298,7 +327,7 @@ void Engine::release(Message& message) noexcept {
 Message* Engine::keep(const Arrived& arrived) {
     std::size_t room = arrived.assembly != nullptr    ? arrived.assembly->total
                        : arrived.body == Body::kEager ? arrived.data.size()
-                                                      : 0;
+                                                      : arrived.offers.size_bytes();
     // A small message to this process is copied now, so that its send completes as eager ones do.
     Request* self = arrived.body == Body::kSelf ? arrived.sender : nullptr;
     const bool copy_self =
@@ -335,9 +364,10 @@ Message* Engine::keep(const Arrived& arrived) {
         message->arrived.body = Body::kOffers;
         message->arrived.refused_early = true;
         message->arrived.payload = {};
-    } else if (arrived.ipc != nullptr) {
-        message->ipc_copy = *arrived.ipc;
-        message->arrived.ipc = &message->ipc_copy;
+    } else if (!arrived.offers.empty()) {
+        std::memcpy(data, arrived.offers.data(), arrived.offers.size_bytes());
+        message->arrived.offers = {reinterpret_cast<const wire::Offer*>(data),
+                                   arrived.offers.size()};
     }
     if (copy_self) {
         const Status status = gather(*self, data);

@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "cuda/driver.hpp"
+#include "engine/device_state.hpp"
 #include "engine/piece.hpp"
 #include "memory/always_host.hpp"
 #include "memory/copy.hpp"
@@ -42,7 +43,8 @@ Engine::Engine(const config::Params& params)
               params.pml_device_eager_limit},
       node_(topo::this_node()),
       exports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
-      imports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
+      imports_(static_cast<std::size_t>(params.pml_ipc_cache_entries), params.pml_ipc_cache_bytes),
+      device_(std::make_unique<DeviceState>(params)),
       staging_(std::max(params.pml_staging_chunk, params.pml_device_eager_limit), kStagingChunks) {}
 
 Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params) {
@@ -200,6 +202,12 @@ int Engine::progress() {
     if (!copying_.empty() || !to_send_.empty() || !waiting_payloads_.empty()) {
         poll_pieces(events);
     }
+    if (bouncing()) {
+        poll_bounces(events);
+    }
+    if (exports_.entries() != 0) {
+        look_for_freed();
+    }
     while (!controls_.empty() && try_control(*controls_.front().peer, controls_.front().message)) {
         controls_.pop_front();
         ++events;
@@ -237,8 +245,8 @@ int Engine::progress() {
 
 bool Engine::idle() const noexcept {
     return controls_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
-           copying_.empty() && to_send_.empty() && ended_.empty() && unresolved_ == nullptr &&
-           ucx_->outstanding() == 0;
+           copying_.empty() && to_send_.empty() && device_->sends.empty() && !bouncing() &&
+           ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0;
 }
 
 void Engine::close_peers(void (*progress_host)()) {
@@ -252,6 +260,9 @@ void Engine::close_peers(void (*progress_host)()) {
 
 void Engine::release_device_resources() {
     imports_.clear();
+    device_->pools.clear();
+    device_->rings.release();
+    exports_.clear();
     for (Pinned& pinned : sender_pinned_) {
         if (!pinned.memory.empty()) {
             memory::unregister_host(*pinned.side.driver, pinned.side.context, pinned.memory.data());
@@ -344,6 +355,10 @@ void Engine::send_done(Request& request, protocol::Path path, Status status) {
 }
 
 void Engine::receive_done(Request& request, Status status) {
+    if (request.import_ != nullptr) {  // the sender's bounce buffer
+        imports_.release(request.import_);
+        request.import_ = nullptr;
+    }
     if (status == Status::kOk && request.outcome.status == Status::kTruncated) {
         status = Status::kTruncated;
     }

@@ -23,6 +23,7 @@
 #include "engine/request_table.hpp"
 #include "memory/staging_pool.hpp"
 #include "mover/cuda_ipc/handles.hpp"
+#include "mover/cuda_ipc/verdicts.hpp"
 #include "protocol/select.hpp"
 #include "wire/headers.hpp"
 
@@ -116,12 +117,17 @@ class Engine {
 
     const Counters& counters() const noexcept { return counters_; }
     const mover::cuda_ipc::ImportCache& imports() const noexcept { return imports_; }
+    const mover::cuda_ipc::ExportCache& exports() const noexcept { return exports_; }
+    const mover::cuda_ipc::Verdicts& verdicts() const noexcept;
 
  private:
     friend class Background;
     struct Piece;
     struct Control;
     struct WaitingPayload;
+    struct BounceChunk;
+    struct PendingPull;
+    struct DeviceState;
     /// Shared memory that was offered to CUDA; empty `memory` when it was refused.
     struct Pinned {
         std::span<std::byte> memory;
@@ -148,6 +154,7 @@ class Engine {
                   std::uint32_t shm_sender);
     void on_rts(std::span<const std::byte> in, const mover::ucx::Payload* payload);
     void on_control(std::span<const std::byte> in);
+    void on_device_control(std::span<const std::byte> in, std::uint32_t sender);
     void on_fragment(const wire::Data& header, std::span<const std::byte> data,
                      std::uint32_t sender);
     void malformed(std::span<const std::byte> in, const char* lane) noexcept;
@@ -213,9 +220,45 @@ class Engine {
     void assembled(Assembly& assembly);
     void disown(Assembly* assembly) noexcept;
 
-    // pull.cpp: CUDA IPC get
-    bool start_pull(Request& request, const wire::IpcOffer& offer);
-    void refuse(Request& request, protocol::Reason reason);
+    // offers.cpp: what the sender of device memory offers, and what happens to it
+    void device_offers(Request& request, wire::Rts& rts);
+    bool offer_direct(Request& request, wire::Rts& rts);
+    bool offer_bounce(Request& request, wire::Rts& rts);
+    const char* bounce_refusal(const Request& request) const noexcept;
+    void offer_failed(const Request& request, const wire::Nack& nack);
+    void tell_freed();
+    void look_for_freed();
+    void on_freed(const wire::Freed& freed, std::uint32_t sender);
+    void on_want(const wire::Want& want);
+    Status send_descriptors(const Request& request, const wire::Want& want);
+
+    // bounce.cpp: through a buffer on the sender's device, both sides
+    void send_bounced(Request& request, const wire::Cts& cts);
+    void advance_bounced(Request& request);
+    bool fill_slot(Request& request);
+    bool send_slot(const BounceChunk& chunk);
+    void slot_back(BounceChunk* chunk, Status status);
+    void on_slot_back(const wire::DataAck& ack);
+    void receive_bounced(Request& request, const wire::IpcOffer& offer,
+                         mover::cuda_ipc::Import* import);
+    void on_slot_filled(const wire::Data& data);
+    void slot_emptied(BounceChunk* chunk, Status status);
+    void poll_bounces(int& events);
+    bool bouncing() const noexcept;
+
+    // pull.cpp: by mapping the sender's memory
+    void try_offers(Request& request, std::span<const wire::Offer> offers,
+                    std::uint32_t sender_chunk);
+    Status take_offer(Request& request, const wire::Offer& offer);
+    Status map(Request& request, const wire::Offer& offer, mover::cuda_ipc::Import*& import);
+    Status map_pool_memory(Request& request, const wire::Offer& offer,
+                           mover::cuda_ipc::Import*& import);
+    Status map_descriptors(Request& request, const wire::Offer& offer, std::uint64_t token,
+                           mover::cuda_ipc::Import*& import);
+    Status start_pull(Request& request, const wire::Offer& offer, mover::cuda_ipc::Import* import);
+    Status want(Request& request, const wire::Offer& offer);
+    void on_descriptors(const wire::Descriptors& answer);
+    void refuse(Request& request, protocol::Reason reason, wire::OfferType offer);
     void poll_pulls(int& events);
 
     // staged.cpp: chunks through host memory, the sender's side; and polling of both sides' pieces
@@ -285,6 +328,8 @@ class Engine {
     mover::cuda_ipc::ExportCache exports_;
     mover::cuda_ipc::ImportCache imports_;
     unsigned contexts_lost_ = 0;  // as far as imports_ knows
+    CUresult last_pool_error_ = CUDA_SUCCESS;
+    std::unique_ptr<DeviceState> device_;
     memory::StagingPool staging_;
     Pinned own_pinned_;
     std::vector<Pinned> sender_pinned_;

@@ -24,6 +24,7 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
     request.pieces_ = 0;
     request.driver_failed_ = false;
     request.id_ = 0;
+    request.import_ = nullptr;
     if (watched_) {
         watch(request);
         if (communicator.valid(source)) {
@@ -67,6 +68,7 @@ Status Engine::receive_matched(Request& request, Communicator& communicator, Mes
     request.pieces_ = 0;
     request.driver_failed_ = false;
     request.id_ = 0;
+    request.import_ = nullptr;
     if (watched_) {
         watch(request);
     }
@@ -305,19 +307,18 @@ void Engine::from_offers(Request& request, const Arrived& arrived) {
         return;
     }
     protocol::ReceiveFacts facts;
-    facts.ipc_offered = arrived.ipc != nullptr;
+    facts.ipc_offered = !arrived.offers.empty();
     facts.enabled = params_.pml_cuda_ipc;
     facts.on_device = request.where_.on_device();
     facts.contiguous = request.data_ != nullptr;
     const protocol::Reason reason = protocol::choose_pull(facts);
     request.outcome.reason = reason;
     if (reason == protocol::Reason::kDirect) {
-        if (start_pull(request, *arrived.ipc)) {
-            return;
-        }
-        refuse(request, protocol::Reason::kOpenFailed);
-    } else if (reason != protocol::Reason::kNone) {
-        refuse(request, reason);
+        try_offers(request, arrived.offers, arrived.sender_chunk);
+        return;
+    }
+    if (reason != protocol::Reason::kNone) {
+        refuse(request, reason, arrived.offers.front().type);
     }
     ask_staged(request, arrived.sender_chunk);
 }
@@ -341,12 +342,12 @@ void Engine::after_refusal(Request& request, std::uint32_t sender_chunk) {
 }
 
 /// Tells the sender why its better offer is not taken.
-void Engine::refuse(Request& request, protocol::Reason reason) {
+void Engine::refuse(Request& request, protocol::Reason reason, wire::OfferType offer) {
     request.outcome.reason = reason;
     wire::Nack nack;
     nack.sender_request = request.remote_id_;
     nack.reason = static_cast<std::uint8_t>(reason);
-    nack.offer = wire::OfferType::kIpc;
+    nack.offer = offer;
     control(*request.peer_, std::as_bytes(std::span(&nack, 1)));
 }
 

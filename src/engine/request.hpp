@@ -11,6 +11,7 @@
 #include "match/matcher.hpp"
 #include "memory/pointer.hpp"
 #include "mover/cuda_ipc/handles.hpp"
+#include "mover/cuda_ipc/ring.hpp"
 #include "memory/copy.hpp"
 #include "protocol/path.hpp"
 
@@ -84,8 +85,9 @@ struct Request : match::Posted, ListNode<> {
     std::size_t finished_ = 0;  // bytes whose piece is done
     std::uint32_t chunk_ = 0;
     std::uint32_t depth_ = 0;
-    std::uint32_t pieces_ = 0;  // pieces and UCX operations under way
-    mover::cuda_ipc::Import* import_ = nullptr;
+    std::uint32_t pieces_ = 0;                   // pieces and UCX operations under way
+    mover::cuda_ipc::Import* import_ = nullptr;  // of a receive: what it copies out of
+    mover::cuda_ipc::Ring* ring_ = nullptr;      // of a send: the bounce buffer it was offered
     memory::AsyncCopy copy_;
 };
 

@@ -119,6 +119,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.pieces_ = 0;
     request.started_ = 0;
     request.id_ = 0;
+    request.ring_ = nullptr;
     if (where != nullptr) {
         request.where_ = *where;
     } else {
@@ -383,38 +384,7 @@ Status Engine::offers(Request& request) {
     wire::Rts rts;
     rts.common.context = request.communicator_->id;
     rts.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
-    protocol::IpcFacts facts;
-    facts.enabled = params_.pml_cuda_ipc;
-    facts.same_node = request.peer_->same_node;
-    facts.shared_memory = request.peer_->link != nullptr;
-    facts.exportable = request.where_.ipc_capable;
-    request.outcome.reason = !request.where_.on_device() ? protocol::Reason::kHostMemory
-                             : request.data_ != nullptr  ? protocol::ipc_offer(facts)
-                                                         : protocol::Reason::kSenderLayout;
-    if (request.outcome.reason == protocol::Reason::kNotExportable &&
-        request.where_.kind == memory::Kind::kDevice && request.where_.context != nullptr) {
-        log_once(
-            LogLevel::kWarning, "ipc.not_exportable",
-            "device pointer %p has no CUDA IPC handle (VMM or stream-ordered pool memory): its "
-            "messages are staged through the host",
-            request.buffer_.address);
-    }
-    if (request.outcome.reason == protocol::Reason::kDirect) {
-        auto handle = exports_.handle_of(request.where_);
-        if (handle) {
-            wire::Offer& offer = rts.offers[rts.offer_count++];
-            offer.type = wire::OfferType::kIpc;
-            std::memcpy(offer.ipc.handle.data(), &*handle, sizeof(CUipcMemHandle));
-            offer.ipc.base = request.where_.base;
-            offer.ipc.offset = reinterpret_cast<std::uint64_t>(request.data_) - request.where_.base;
-            offer.ipc.allocation_bytes = request.where_.size;
-            offer.ipc.buffer_id = request.where_.buffer_id;
-        } else {
-            request.outcome.reason = protocol::Reason::kExportFailed;
-        }
-    } else if (request.peer_->guarded && !request.where_.on_device()) {
-        request.outcome.reason = protocol::Reason::kNoSharedMemory;  // a guarded peer
-    }
+    device_offers(request, rts);
     wire::Offer& staged = rts.offers[rts.offer_count++];
     staged.type = wire::OfferType::kStaged;
     staged.staged.chunk_bytes = static_cast<std::uint32_t>(params_.pml_staging_chunk);

@@ -16,6 +16,15 @@ void Engine::on_cts(const wire::Cts& cts) {
     if (request == nullptr) {
         return;
     }
+    if (cts.choice == wire::OfferType::kBounce) {
+        if (request->ring_ == nullptr || request->pieces_ != 0) {
+            log_once(LogLevel::kError, "bounce.cts",
+                     "a peer chooses a device buffer that it was not offered: ignored");
+            return;
+        }
+        send_bounced(*request, cts);
+        return;
+    }
     request->awaits_ = Request::Awaits::kNothing;
     request->cts_seen_ = true;
     request->remote_id_ = cts.receiver_request;

@@ -51,6 +51,25 @@ semantics_scripts = tests/mpi/p2p_random_test.sh tests/mpi/communicators_test.sh
 TESTS += $(semantics_scripts)
 EXTRA_DIST += $(semantics_scripts)
 
+# Kinds of memory, by the driver itself.
+kinds_programs = tests/mpi/memory_kinds tests/mpi/memory_growth
+check_PROGRAMS += $(kinds_programs)
+tests_mpi_memory_kinds_SOURCES = tests/mpi/memory_kinds.cpp tests/mpi/memory_blocks.hpp \
+	tests/mpi/harness.hpp
+tests_mpi_memory_kinds_CPPFLAGS = $(mpi_test_cppflags) -I$(top_srcdir)/src/cuda/api
+tests_mpi_memory_kinds_LDFLAGS = $(examples_ldflags)
+tests_mpi_memory_kinds_LDADD = $(mpi_test_ldadd) -lcuda
+tests_mpi_memory_kinds_DEPENDENCIES = libgpu.la $(examples_dependencies)
+tests_mpi_memory_growth_SOURCES = tests/mpi/memory_growth.cpp tests/mpi/memory_blocks.hpp \
+	tests/mpi/harness.hpp
+tests_mpi_memory_growth_CPPFLAGS = $(mpi_test_cppflags) -I$(top_srcdir)/src/cuda/api
+tests_mpi_memory_growth_LDFLAGS = $(examples_ldflags)
+tests_mpi_memory_growth_LDADD = $(mpi_test_ldadd) -lcuda
+tests_mpi_memory_growth_DEPENDENCIES = libgpu.la $(examples_dependencies)
+kinds_scripts = tests/mpi/memory_kinds_test.sh tests/mpi/memory_growth_test.sh
+TESTS += $(kinds_scripts)
+EXTRA_DIST += $(kinds_scripts)
+
 coll_programs = tests/mpi/collectives tests/mpi/device_calls tests/mpi/layouts
 check_PROGRAMS += $(coll_programs)
 tests_mpi_collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \

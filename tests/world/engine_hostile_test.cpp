@@ -73,7 +73,7 @@ std::vector<std::byte> template_of(unsigned type) {
         message.common.context = 77;
         return message;
     };
-    switch (type % 9) {
+    switch (type % 15) {
         case 0: {
             wire::Eager eager = with_context(wire::Eager{});
             eager.envelope.source = 1;
@@ -133,6 +133,57 @@ std::vector<std::byte> template_of(unsigned type) {
             fragment.offset = 100;
             fragment.length = 100;
             length = wire::encode(fragment, room) + 100;
+            break;
+        }
+        case 8: {
+            wire::Freed freed = with_context(wire::Freed{});
+            freed.base = 0x7f0000000000;
+            freed.buffer_id = 5;
+            length = wire::encode(freed, room);
+            break;
+        }
+        case 9: {
+            wire::Want want = with_context(wire::Want{});
+            want.sender_request = 0x4d00000000;
+            want.receiver_request = 0x4d00000000;
+            want.offer = wire::OfferType::kVmm;
+            length = wire::encode(want, room);
+            break;
+        }
+        case 10: {
+            wire::Descriptors descriptors = with_context(wire::Descriptors{});
+            descriptors.receiver_request = 0x4d00000000;
+            length = wire::encode(descriptors, room);
+            break;
+        }
+        case 11: {
+            wire::DataAck ack = with_context(wire::DataAck{});
+            ack.sender_request = 0x4d00000000;
+            length = wire::encode(ack, room);
+            break;
+        }
+        case 12: {
+            wire::Data data = with_context(wire::Data{});
+            data.common.flags = wire::kOnDevice;
+            data.receiver_request = 0x4d00000000;
+            data.length = 4096;
+            data.slot = 3;
+            length = wire::encode(data, room);
+            break;
+        }
+        case 13: {
+            wire::Rts rts = with_context(wire::Rts{});
+            rts.envelope.bytes = 100000;
+            rts.offer_count = 3;
+            rts.offers[0].type = wire::OfferType::kVmm;
+            rts.offers[0].ipc.detail = 1;
+            rts.offers[0].ipc.allocation_bytes = 2 << 20;
+            rts.offers[1].type = wire::OfferType::kPool;
+            rts.offers[1].ipc.allocation_bytes = 100000;
+            rts.offers[2].type = wire::OfferType::kBounce;
+            rts.offers[2].ipc.allocation_bytes = 100000;
+            rts.offers[2].ipc.detail = 4096;
+            length = wire::encode(rts, room);
             break;
         }
         default: {
@@ -206,7 +257,7 @@ TEST(EngineHostile, RandomAndDamagedMessagesAreIgnored) {
             rank.engine().remove_communicator(rank.add_communicator(77));
         }
         check_traffic(rank, 2);
-        EXPECT_LE(log.lines().size(), rank.rank() == 0 ? 8U : 0U) << "one line for each reason";
+        EXPECT_LE(log.lines().size(), rank.rank() == 0 ? 10U : 0U) << "one line for each reason";
         EXPECT_EQ(log.lines().empty(), rank.rank() == 1);
     });
 }
@@ -325,6 +376,70 @@ TEST(EngineHostile, AnswersDuringAStagedSendAreIgnored) {
         EXPECT_TRUE(memory.holds(content(kBytes, 1)));
         rank.barrier();
         check_traffic(rank, 4);
+    });
+}
+
+// Device memory from a peer that says what is not so: handles that are none, descriptors that never
+// come, slots that do not exist. The receive ends with the bytes the sender stages after all.
+TEST(EngineHostile, DeviceOffersThatAreNotTrue) {
+    Job job;
+    job.params = tiny();
+    run_ranks(job, [](Rank& rank) {
+        const test::LogCapture log(LogLevel::kWarning);
+        constexpr std::size_t kBytes = 60000;
+        for (const auto type : {wire::OfferType::kIpc, wire::OfferType::kVmm,
+                                wire::OfferType::kPool, wire::OfferType::kBounce}) {
+            MessageMemory memory(rank.driver(), Kind::kDevice, kBytes, 0, false);
+            auto* ticket = new Ticket;  // outlives this: it never ends
+            engine::Communicator* other =
+                rank.add_communicator(20 + static_cast<std::uint32_t>(type));
+            if (rank.rank() == 0) {
+                rank.engine().receive(ticket->request, *other, 1, 1, memory.all());
+                rank.reach(10 + static_cast<std::uint64_t>(type));
+                rank.await(1, 10 + static_cast<std::uint64_t>(type), true);
+                rank.progress(200);
+                EXPECT_FALSE(ticket->done);
+            } else {
+                rank.await(0, 10 + static_cast<std::uint64_t>(type), false);
+                Intruder intruder(rank, 0);
+                wire::Rts rts;
+                rts.common.context = other->id;
+                rts.envelope.source = 1;
+                rts.envelope.tag = 1;
+                rts.envelope.bytes = kBytes;
+                rts.envelope.sender_request = 0x4d00000000;
+                rts.offer_count = 2;
+                rts.offers[0].type = type;
+                rts.offers[0].ipc.allocation_bytes = 2 << 20;
+                rts.offers[0].ipc.detail = 1;
+                rts.offers[1].type = wire::OfferType::kStaged;
+                rts.offers[1].staged.chunk_bytes = 4096;
+                std::vector<std::byte> room(wire::kMaxRtsBytes);
+                room.resize(wire::encode(rts, room));
+                intruder.send(room, true);
+                for (std::uint64_t index = 0; index < 64; ++index) {
+                    const std::uint64_t id = kFirstId | index;
+                    wire::Descriptors descriptors;  // that were never sent
+                    descriptors.receiver_request = id;
+                    intruder.send_message(descriptors);
+                    wire::Data data;
+                    data.common.flags = wire::kOnDevice;
+                    data.receiver_request = id;
+                    data.length = 100;
+                    data.slot = 7000;
+                    intruder.send_message(data);
+                    wire::DataAck ack;
+                    ack.sender_request = id;
+                    intruder.send_message(ack);
+                    wire::Freed freed;
+                    freed.base = index;
+                    intruder.send_message(freed);
+                }
+                rank.reach(10 + static_cast<std::uint64_t>(type));
+            }
+            rank.barrier();
+        }
+        check_traffic(rank, 5);
     });
 }
 
