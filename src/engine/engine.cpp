@@ -35,17 +35,18 @@ mover::shm::Geometry geometry_of(const config::Params& params) noexcept {
 
 }  // namespace
 
-Engine::Engine(const config::Params& params)
+Engine::Engine(const config::Params& params, std::uint64_t secret)
     : params_(params),
       limits_{params.pml_eager_limit, params.pml_fragments_limit, params.pml_ucx_eager_limit,
               params.pml_device_eager_limit},
       node_(topo::this_node()),
+      table_(secret),
       exports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
       imports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
       staging_(std::max(params.pml_staging_chunk, params.pml_device_eager_limit), kStagingChunks) {}
 
-Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params) {
-    std::unique_ptr<Engine> engine(new Engine(params));
+Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params, std::uint64_t secret) {
+    std::unique_ptr<Engine> engine(new Engine(params, secret));
     auto ucx = mover::ucx::Lane::create({on_ucx, engine.get()});
     if (!ucx) {
         return ucx.status();
@@ -137,6 +138,7 @@ Communicator* Engine::add_communicator(std::uint32_t id, int rank, int peers, Re
     while (mine != nullptr) {
         Message* message = mine;
         mine = mine->next;
+        forget_orphan(*message);
         if (!communicator->valid(message->arrived.envelope.source)) {
             drop(message);
             continue;

@@ -33,7 +33,9 @@ enum class SendMode : std::uint8_t { kStandard, kSynchronous };
 class Engine {
  public:
     /// Starts the lanes with these parameters. kUnsupported, logged, when UCX cannot be started.
-    static Result<std::unique_ptr<Engine>> create(const config::Params& params);
+    /// `secret`: what request ids follow from, see RequestTable; 0 makes them predictable.
+    static Result<std::unique_ptr<Engine>> create(const config::Params& params,
+                                                  std::uint64_t secret = random_secret());
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -116,20 +118,28 @@ class Engine {
         bool tried = false;
     };
 
-    explicit Engine(const config::Params& params);
+    Engine(const config::Params& params, std::uint64_t secret);
+    static std::uint64_t random_secret() noexcept;
 
     // arrival.cpp: from the lanes to matching
     static void on_shm(void* self, const mover::shm::Arrival& arrival);
     static bool on_ucx(void* self, std::span<const std::byte> header,
                        const mover::ucx::Payload& payload);
     void on_eager(std::span<const std::byte> header, std::span<const std::byte> data,
-                  std::uint32_t shm_sender);
+                  std::uint32_t shm_sender, protocol::Path path);
     void on_rts(std::span<const std::byte> in, const mover::ucx::Payload* payload);
     void on_control(std::span<const std::byte> in);
     void on_fragment(const wire::Data& header, std::span<const std::byte> data,
                      std::uint32_t sender);
     void malformed(std::span<const std::byte> in, const char* lane) noexcept;
     void arrive(const Arrived& arrived);
+
+    // origin.cpp: what a peer may name, and what is kept of what it sends too early
+    bool may_name(std::span<const std::byte> in, std::uint32_t sender) noexcept;
+    bool reachable(Peer& peer);
+    void keep_orphan(const Arrived& arrived);
+    void forget_orphan(const Message& message) noexcept;
+
     void accept(Communicator& communicator, const Arrived& arrived);
     void match(Communicator& communicator, const Arrived& arrived);
     void match_kept(Communicator& communicator, Message* message);
@@ -232,6 +242,8 @@ class Engine {
     std::vector<Communicator*> communicators_;
     std::vector<std::unique_ptr<Assembly>> assemblies_;
     Message* orphans_ = nullptr;  // newest first
+    std::size_t orphan_count_ = 0;
+    std::size_t orphan_bytes_ = 0;
     RequestTable<Request> table_;
     List<Request> waiting_sends_;  // no slot, chunk or queue room yet
     List<Request> pulls_;          // CUDA IPC copies under way

@@ -9,6 +9,7 @@
 #include "match/matcher.hpp"
 #include "match/sequencer.hpp"
 #include "mover/ucx/lane.hpp"
+#include "protocol/path.hpp"
 #include "wire/headers.hpp"
 
 namespace beeline::engine {
@@ -46,10 +47,11 @@ struct Arrived {
     std::span<const std::byte> data;       ///< kEager
     Assembly* assembly = nullptr;          ///< kEager, when `data` is not whole yet: its start
     std::uint32_t shm_sender = kNoSender;  ///< kEager: whose slot `data` lies in
-    const wire::IpcOffer* ipc = nullptr;   ///< kOffers, when offered
-    std::uint32_t sender_chunk = 0;        ///< kOffers, kUcxRendezvous: chunk the sender stages by
-    mover::ucx::Payload payload;           ///< kUcxRendezvous
-    Request* sender = nullptr;             ///< kSelf
+    protocol::Path path = protocol::Path::kUcx;  ///< it came by
+    const wire::IpcOffer* ipc = nullptr;         ///< kOffers, when offered
+    std::uint32_t sender_chunk = 0;  ///< kOffers, kUcxRendezvous: chunk the sender stages by
+    mover::ucx::Payload payload;     ///< kUcxRendezvous
+    Request* sender = nullptr;       ///< kSelf
 };
 
 /// A kept message, with its data behind it.

@@ -99,8 +99,9 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
         receive_done(request, Status::kDriver);
         return;
     }
-    if (request.peer_ == nullptr &&
-        (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) {
+    if ((request.peer_ == nullptr &&
+         (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) ||
+        (arrived.body == Body::kOffers && !reachable(*request.peer_))) {
         if (arrived.body == Body::kUcxRendezvous) {
             ucx_->reject(arrived.payload);
         }
@@ -115,6 +116,7 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     }
     switch (arrived.body) {
         case Body::kEager:
+            request.outcome.path = arrived.path;
             request.outcome.reason = protocol::Reason::kSmall;
             if (arrived.assembly != nullptr) {
                 assemble_into(request, *arrived.assembly,
@@ -150,11 +152,6 @@ void Engine::scatter(Request& request, std::span<const std::byte> data) {
         status =
             memory::unpack(*request.buffer_.layout, request.buffer_.count, request.buffer_.address,
                            request.where_, 0, data.data(), data.size());
-    }
-    if (request.outcome.path == protocol::Path::kNone) {
-        request.outcome.path = request.peer_ != nullptr && request.peer_->link != nullptr
-                                   ? protocol::Path::kShm
-                                   : protocol::Path::kUcx;
     }
     receive_done(request, status);
 }

@@ -14,6 +14,8 @@ namespace beeline::mover::shm {
 namespace {
 
 constexpr std::size_t kSlotsInTurn = 16;
+// Others may be faster that often; more of it is a damaged queue, which its owner repairs.
+constexpr int kClaims = 10000;
 
 }  // namespace
 
@@ -68,7 +70,7 @@ template <Queue kQueue>
 Cell* Lane::claim(Link& to) noexcept {
     std::atomic<std::uint64_t>& tail = to.segment.tail<kQueue>();
     std::uint64_t position = tail.load(std::memory_order_relaxed);
-    for (;;) {
+    for (int tries = 0; tries < kClaims; ++tries) {
         Cell& cell = to.segment.cell<kQueue>(position);
         const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
         if (sequence == position) {
@@ -81,6 +83,7 @@ Cell* Lane::claim(Link& to) noexcept {
             position = tail.load(std::memory_order_relaxed);
         }
     }
+    return nullptr;
 }
 
 template <Queue kQueue>
@@ -163,13 +166,39 @@ void Lane::drop_chunk(std::uint32_t index) noexcept {
     own_.header().chunk_busy[index].store(0, std::memory_order_release);
 }
 
+/// The cell at the head can be neither filled nor taken any more: without this the queue would
+/// stand still and nobody would know why.
+template <Queue kQueue>
+void Lane::repair(Cell& cell) noexcept {
+    std::uint64_t& head = head_[static_cast<std::size_t>(kQueue)];
+    const std::uint32_t sender = cell.sender;
+    const bool known =
+        sender < kMaxSenders && own_.sender(sender).ready.load(std::memory_order_acquire) == 1;
+    log_once(LogLevel::kError, "shm.damaged",
+             "this process's shared memory queue is damaged at position %llu, which process %lld "
+             "wrote last: a message may be lost",
+             static_cast<unsigned long long>(head),
+             known ? static_cast<long long>(own_.sender(sender).pid) : 0LL);
+    if (own_.tail<kQueue>().load(std::memory_order_acquire) == head) {
+        cell.sequence.store(head, std::memory_order_release);  // nobody has taken it yet
+        return;
+    }
+    cell.sequence.store(head + own_.cells<kQueue>(), std::memory_order_release);
+    ++head;
+}
+
 template <Queue kQueue>
 int Lane::drain(int limit) noexcept {
     std::uint64_t& head = head_[static_cast<std::size_t>(kQueue)];
     int read = 0;
     while (read < limit) {
         Cell& cell = own_.cell<kQueue>(head);
-        if (cell.sequence.load(std::memory_order_acquire) != head + 1) {
+        const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
+        if (sequence != head + 1) {
+            // Free, or still being read by a caller of ours a lap ago; anything else is damage.
+            if (sequence != head && sequence != head + 1 - own_.cells<kQueue>()) [[unlikely]] {
+                repair<kQueue>(cell);
+            }
             break;
         }
         // Advance first: the callback may make progress again. The cell is freed after it has been
@@ -261,6 +290,10 @@ std::span<std::byte> Lane::payload_of(std::uint32_t sender) noexcept {
 
 std::uint64_t Lane::nonce_of(std::uint32_t sender) noexcept {
     return sender < kMaxSenders ? own_.sender(sender).nonce : 0;
+}
+
+std::int64_t Lane::pid_of(std::uint32_t sender) noexcept {
+    return sender < kMaxSenders ? own_.sender(sender).pid : 0;
 }
 
 }  // namespace beeline::mover::shm

@@ -87,6 +87,8 @@ class Lane {
     std::span<std::byte> payload_of(std::uint32_t sender) noexcept;
     /// The nonce of the sender's segment, which its address carries too.
     std::uint64_t nonce_of(std::uint32_t sender) noexcept;
+    /// The process id that the sender entered in our directory; 0 when there is none.
+    std::int64_t pid_of(std::uint32_t sender) noexcept;
 
  private:
     Lane(Segment own, Receiver receiver) noexcept;
@@ -96,6 +98,8 @@ class Lane {
     bool put(Link& to, std::span<const std::byte> head, std::span<const std::byte> tail) noexcept;
     template <Queue kQueue>
     int drain(int limit) noexcept;
+    template <Queue kQueue>
+    void repair(Cell& cell) noexcept;
     void publish(Link& to, Cell& cell) noexcept {
         cell.sender = to.index;
         const std::uint64_t position = cell.sequence.load(std::memory_order_relaxed);
