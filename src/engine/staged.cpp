@@ -75,7 +75,8 @@ bool Engine::start_piece(Request& request) {
         piece->memory = shm_->take_chunk(piece->index);
     } else if (request.where_.on_device()) {
         piece->home = Piece::Home::kStaging;
-        piece->memory = staging_.take(request.where_);
+        // Two ranks whose sends hold all chunks could not receive what frees them.
+        piece->memory = staging_.take(request.where_, staging_.chunks() / 2);
     } else {
         piece->home = Piece::Home::kNone;
         piece->memory = source;

@@ -39,8 +39,8 @@ bool StagingPool::allocate(const Pointer& side) noexcept {
     return true;
 }
 
-std::byte* StagingPool::take(const Pointer& side) noexcept {
-    if ((base_ == nullptr && !allocate(side)) || free_.empty()) {
+std::byte* StagingPool::take(const Pointer& side, std::size_t leave) noexcept {
+    if ((base_ == nullptr && !allocate(side)) || free_.size() <= leave) {
         return nullptr;
     }
     std::byte* chunk = free_.back();

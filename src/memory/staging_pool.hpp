@@ -20,9 +20,10 @@ class StagingPool {
     StagingPool& operator=(const StagingPool&) = delete;
 
     std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
+    std::size_t chunks() const noexcept { return chunks_; }
     /// A chunk, or null when all are out (or there is no memory): try again after a give_back().
-    /// `side` is the device memory it is to serve.
-    std::byte* take(const Pointer& side) noexcept;
+    /// `side` is the device memory it is to serve; `leave` chunks stay for others.
+    std::byte* take(const Pointer& side, std::size_t leave = 0) noexcept;
     void give_back(std::byte* chunk) noexcept { free_.push_back(chunk); }
     /// Unregisters and frees the memory; no chunk may be out. The next take() makes it anew.
     void release() noexcept;

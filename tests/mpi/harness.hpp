@@ -135,6 +135,11 @@ class Area {
         bench::fill_pattern({image_.data() + start_, bytes}, seed);
         buffer_.write(0, image_.data(), span());
     }
+    /// The address that a payload of `bytes` at `offset` has, for requests made before it is set.
+    void* data_for(std::size_t bytes, std::size_t offset) {
+        set(bytes, offset, 0);
+        return data();
+    }
     /// As set(), with data that no message carries.
     void poison(std::size_t bytes, std::size_t offset, std::uint64_t seed) {
         set(bytes, offset, ~seed * 3);
@@ -143,6 +148,8 @@ class Area {
     void expect(std::size_t bytes, std::uint64_t seed) {
         bench::fill_pattern({image_.data() + start_, bytes}, seed);
     }
+    /// Whatever the first `bytes` bytes of the payload are now is right.
+    void accept(std::size_t bytes) { buffer_.read(start_, image_.data() + start_, bytes); }
     /// Access to the expected payload, for layouts that are not contiguous.
     unsigned char* image() { return image_.data() + start_; }
     /// Writes the image to the buffer.
