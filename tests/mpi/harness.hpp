@@ -20,8 +20,8 @@
 
 namespace beeline::test {
 
-/// One MPI test program. The command line names the kinds of memory to use (host, device, managed);
-/// without any only host memory is used.
+/// One MPI test program. The command line names the kinds of memory to use (gpu::Kind); without
+/// any only host memory is used.
 class Harness {
  public:
     /// `threads`: what the program needs of MPI; less is a failure.
@@ -32,8 +32,7 @@ class Harness {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &ranks);
         for (int index = 1; index < *argc; ++index) {
-            for (const gpu::Kind kind :
-                 {gpu::Kind::kHost, gpu::Kind::kDevice, gpu::Kind::kManaged}) {
+            for (const gpu::Kind kind : gpu::kAllKinds) {
                 if (std::strcmp((*argv)[index], gpu::to_string(kind)) == 0) {
                     kinds.push_back(kind);
                 }
