@@ -320,9 +320,10 @@ TEST(EngineHostile, MessagesForUnknownCommunicatorsAreBounded) {
         } else {
             rank.await(1, 1, true);
             rank.progress(100);
-            ASSERT_EQ(log.lines().size(), 1U);
-            EXPECT_NE(log.lines()[0].find("from rank 1 of communicator 77"), std::string::npos)
-                << log.lines()[0];
+            EXPECT_EQ(log.lines().size(), 1U);
+            for (const std::string& line : log.lines()) {
+                EXPECT_NE(line.find("from rank 1 of communicator 77"), std::string::npos) << line;
+            }
             engine::Communicator* late = rank.add_communicator(kUnknown);
             Ticket last;
             rank.engine().receive(last.request, *late, 1, kMessages - 1, {nullptr, 0, 0, nullptr});
