@@ -406,9 +406,9 @@ TEST(Lane, SeveralProcessesSendInOrder) {
 
 // A damaged queue is named, and does not stand still.
 TEST_F(LanePair, DamagedCellIsPassedOver) {
+    const test::LogCapture log(LogLevel::kWarning);
     for (const std::uint64_t damage :
          {std::uint64_t{0xdeadbeef}, UINT64_MAX, std::uint64_t{7777}}) {
-        test::LogCapture log(LogLevel::kWarning);
         inbox_.entries.clear();
         ASSERT_TRUE(send("lost"));
         const std::uint64_t position = link_->segment.tail<Queue::kNarrow>().load() - 1;
@@ -418,7 +418,7 @@ TEST_F(LanePair, DamagedCellIsPassedOver) {
         to_->progress(10);
         ASSERT_EQ(inbox_.entries.size(), 1U);
         EXPECT_EQ(inbox_.entries[0].text, "after");
-        EXPECT_FALSE(log.lines().empty());
+        EXPECT_EQ(log.count("is damaged"), 1);
         // Nobody has taken the next cell yet: its sender puts it right, and nothing is lost.
         link_->segment.cell<Queue::kNarrow>(position + 2).sequence.store(damage);
         to_->check();
