@@ -10,6 +10,7 @@ core_sources = \
 	src/datatype/layout.cpp src/datatype/layout.hpp \
 	src/memory/always_host.cpp src/memory/always_host.hpp \
 	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp \
+	src/memory/settle.cpp src/memory/settle.hpp \
 	src/memory/staging_pool.cpp src/memory/staging_pool.hpp \
 	src/topo/identity.cpp src/topo/identity.hpp \
 	src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \
@@ -17,6 +18,7 @@ core_sources = \
 	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
 	src/protocol/path.cpp src/protocol/path.hpp src/protocol/select.cpp src/protocol/select.hpp \
 	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
+	src/engine/background.cpp src/engine/background.hpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
 	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \

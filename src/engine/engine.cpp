@@ -68,9 +68,11 @@ Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params, std
 }
 
 Engine::~Engine() {
-    while (Message* message = orphans_) {
-        orphans_ = message->next;
-        drop(message);
+    for (Message** list : {&orphans_, &unresolved_}) {
+        while (Message* message = *list) {
+            *list = message->next;
+            drop(message);
+        }
     }
     while (Piece* piece = free_pieces_) {
         free_pieces_ = piece->next_free;
@@ -109,6 +111,8 @@ Peer* Engine::add_peer(std::span<const std::byte> bytes) {
     }
     const topo::ProcessId self = topo::this_process();
     peer->same_node = node_ != topo::NodeId{} && peer->address.node == node_;
+    peer->guarded =
+        peer->address.node.boot == node_.boot && peer->address.node.rights != node_.rights;
     peer->same_process = peer->same_node && peer->address.shm.pid == self.pid &&
                          peer->address.shm.start_time == self.start_time;
     if (!peer->same_process &&
@@ -141,33 +145,39 @@ Communicator* Engine::add_communicator(std::uint32_t id, int rank, int peers, Re
         Message* message = mine;
         mine = mine->next;
         forget_orphan(*message);
-        if (!communicator->valid(message->arrived.envelope.source)) {
-            drop(message);
-            continue;
-        }
-        match::Sequencer& order = communicator->at(message->arrived.envelope.source).order;
-        message->sequence = message->arrived.envelope.sequence;
-        switch (order.accept(message->sequence)) {
-            case match::Order::kNext:
-                match_kept(*communicator, message);
-                while (match::Held* held = order.ready()) {
-                    match_kept(*communicator, static_cast<Message*>(held));
-                }
-                break;
-            case match::Order::kEarly:
-                if (!order.hold(message)) {
-                    drop(message);
-                }
-                break;
-            case match::Order::kDuplicate:
-                drop(message);
-                break;
-        }
+        replay(*communicator, message);
     }
     return communicator;
 }
 
+/// Accepts a message that was kept before its turn was looked at.
+void Engine::replay(Communicator& communicator, Message* message) {
+    if (!communicator.valid(message->arrived.envelope.source)) {
+        drop(message);
+        return;
+    }
+    match::Sequencer& order = communicator.at(message->arrived.envelope.source).order;
+    message->sequence = message->arrived.envelope.sequence;
+    switch (order.accept(message->sequence)) {
+        case match::Order::kNext:
+            match_kept(communicator, message);
+            while (match::Held* held = order.ready()) {
+                match_kept(communicator, static_cast<Message*>(held));
+            }
+            break;
+        case match::Order::kEarly:
+            if (!order.hold(message)) {
+                drop(message);
+            }
+            break;
+        case match::Order::kDuplicate:
+            drop(message);
+            break;
+    }
+}
+
 void Engine::remove_communicator(Communicator* communicator) {
+    take_over();
     communicators_[communicator->id] = nullptr;
     communicator->matcher.for_each_unexpected([&](match::Unexpected& message) {
         communicator->matcher.extract(&message);
@@ -183,6 +193,9 @@ void Engine::remove_communicator(Communicator* communicator) {
 
 int Engine::progress() {
     int events = 0;
+    if (!aside_ && (!ended_.empty() || unresolved_ != nullptr)) {
+        events += take_over();
+    }
     events += poll();
     if (++polls_ % kPollsPerCheck == 0 && shm_ != nullptr) {
         shm_->check();
@@ -230,7 +243,8 @@ int Engine::progress() {
 
 bool Engine::idle() const noexcept {
     return controls_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
-           copying_.empty() && to_send_.empty() && ucx_->outstanding() == 0;
+           copying_.empty() && to_send_.empty() && ended_.empty() && unresolved_ == nullptr &&
+           ucx_->outstanding() == 0;
 }
 
 void Engine::close_peers(void (*progress_host)()) {
@@ -309,6 +323,14 @@ void Engine::finish(Request& request, Status status) {
     }
     request.active_ = false;
     request.outcome.status = status;
+    if (request.large_) {
+        request.large_ = false;
+        large_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if (aside_) {
+        ended_.push_back(&request);  // the host's requests are its threads' to complete
+        return;
+    }
     request.done(&request);
 }
 

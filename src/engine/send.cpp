@@ -132,6 +132,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
         request.data_ = nullptr;
     }
     request.sequence_ = communicator.at(destination).order.next_to_send();
+    watch(request);
     const Status status = begin(request);
     return status == Status::kRetry ? Status::kOk : status;
 }
@@ -156,7 +157,7 @@ Status Engine::begin(Request& request) {
             status = eager_ucx(request);
             break;
         case protocol::Start::kUcxRendezvous:
-            status = ucx_rendezvous(request);
+            status = request.peer_->guarded ? offers(request) : ucx_rendezvous(request);
             break;
         case protocol::Start::kOffers:
             status = offers(request);
@@ -364,7 +365,9 @@ Status Engine::offers(Request& request) {
         if (const Status packed = to_host(request); packed != Status::kOk) {
             return packed;
         }
-        return ucx_rendezvous(request);
+        if (!request.peer_->guarded) {
+            return ucx_rendezvous(request);
+        }
     }
     if (!reachable(*request.peer_)) {
         return Status::kUnreachable;
@@ -379,7 +382,7 @@ Status Engine::offers(Request& request) {
     facts.exportable = request.where_.ipc_capable;
     request.outcome.reason = protocol::ipc_offer(facts);
     if (request.outcome.reason == protocol::Reason::kNotExportable &&
-        request.where_.kind == memory::Kind::kDevice) {
+        request.where_.kind == memory::Kind::kDevice && request.where_.context != nullptr) {
         log_once(
             LogLevel::kWarning, "ipc.not_exportable",
             "device pointer %p has no CUDA IPC handle (VMM or stream-ordered pool memory): its "
@@ -399,6 +402,8 @@ Status Engine::offers(Request& request) {
         } else {
             request.outcome.reason = protocol::Reason::kExportFailed;
         }
+    } else if (!request.where_.on_device()) {
+        request.outcome.reason = protocol::Reason::kNoSharedMemory;  // a guarded peer
     }
     wire::Offer& staged = rts.offers[rts.offer_count++];
     staged.type = wire::OfferType::kStaged;

@@ -94,6 +94,25 @@ suite_scripts = tests/mpi/p2p_errors_test.sh tests/mpi/p2p_requests_test.sh test
 TESTS += $(suite_scripts)
 EXTRA_DIST += $(suite_scripts) tests/faults.md
 
+peers_programs = tests/mpi/peers tests/mpi/peers_order tests/mpi/manners
+check_PROGRAMS += $(peers_programs)
+tests_mpi_peers_SOURCES = tests/mpi/peers.cpp tests/mpi/contexts.hpp tests/mpi/harness.hpp
+tests_mpi_peers_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_peers_LDADD = $(mpi_test_ldadd)
+tests_mpi_peers_order_SOURCES = tests/mpi/peers_order.cpp tests/mpi/contexts.hpp \
+	tests/mpi/harness.hpp
+tests_mpi_peers_order_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_peers_order_LDADD = $(mpi_test_ldadd)
+tests_mpi_manners_SOURCES = tests/mpi/manners.cpp tests/mpi/contexts.hpp tests/mpi/harness.hpp
+tests_mpi_manners_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_manners_LDADD = $(mpi_test_ldadd)
+peers_scripts = tests/mpi/peers_visibility_test.sh tests/mpi/peers_topology_test.sh \
+	tests/mpi/peers_drivers_test.sh tests/mpi/peers_namespaces_test.sh tests/mpi/peers_order_test.sh \
+	tests/mpi/manners_test.sh tests/mpi/missing_plugin_test.sh \
+	tests/mpi/short_jobs_test.sh
+TESTS += $(peers_scripts)
+EXTRA_DIST += $(peers_scripts) tests/mpi/peers_lib.sh tests/support/per_rank.sh
+
 # Tests under mpirun use an installation below the build folder, whatever the prefix.
 check_DATA = stage.stamp
 stage.stamp: $(LTLIBRARIES) $(PROGRAMS) $(SCRIPTS) Makefile
@@ -124,3 +143,19 @@ tests_mpi_large_counts_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_large_counts_LDADD = $(mpi_test_ldadd)
 TESTS += tests/mpi/large_counts_test.sh
 EXTRA_DIST += tests/mpi/large_counts_test.sh
+
+# --- progress by a thread while the application computes
+check_PROGRAMS += tests/mpi/async_progress
+tests_mpi_async_progress_SOURCES = tests/mpi/async_progress.cpp tests/mpi/harness.hpp
+tests_mpi_async_progress_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_async_progress_LDADD = $(mpi_test_ldadd)
+TESTS += tests/mpi/async_progress_test.sh
+EXTRA_DIST += tests/mpi/async_progress_test.sh
+
+# --- tools that open and close the components
+check_PROGRAMS += tests/mpi/tool_sessions
+tests_mpi_tool_sessions_SOURCES = tests/mpi/tool_sessions.cpp tests/mpi/harness.hpp
+tests_mpi_tool_sessions_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_tool_sessions_LDADD = $(mpi_test_ldadd)
+TESTS += tests/mpi/tool_sessions_test.sh
+EXTRA_DIST += tests/mpi/tool_sessions_test.sh
