@@ -92,7 +92,7 @@ tests_mpi_thresholds_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_thresholds_LDADD = $(mpi_test_ldadd)
 suite_scripts = tests/mpi/p2p_errors_test.sh tests/mpi/p2p_requests_test.sh tests/mpi/thresholds_test.sh
 TESTS += $(suite_scripts)
-EXTRA_DIST += $(suite_scripts) tests/faults.md
+EXTRA_DIST += $(suite_scripts)
 
 peers_programs = tests/mpi/peers tests/mpi/peers_order tests/mpi/manners
 check_PROGRAMS += $(peers_programs)
