@@ -65,20 +65,29 @@ EXTRA_DIST += coll/kernel/reduce.ptx coll/kernel/reduce.cu coll/kernel/regenerat
 # The same kernels for the software CUDA device.
 kerneltwindir = $(libdir)/beeline-softcuda
 kerneltwin_LTLIBRARIES = libbeeline_kernels.la
-libbeeline_kernels_la_SOURCES = coll/kernel/twins.cpp coll/kernel/reduce.inc coll/kernel/source_hash.h
+libbeeline_kernels_la_SOURCES = coll/kernel/twins.cpp coll/kernel/reduce.inc coll/kernel/source_hash.h \
+	src/memory/kernel/twins.cpp src/memory/kernel/runs.inc src/memory/kernel/source_hash.h
 libbeeline_kernels_la_LDFLAGS = -module -avoid-version -shared
 
 # Proof of schedules, for tests and tools.
 noinst_LTLIBRARIES += libvalidate.la
-libvalidate_la_SOURCES = coll/plan/meaning.cpp coll/plan/meaning.hpp \
+libvalidate_la_SOURCES = coll/plan/draw.cpp coll/plan/draw.hpp \
+	coll/plan/timeline.cpp coll/plan/timeline.hpp \
+	coll/plan/meaning.cpp coll/plan/meaning.hpp \
 	coll/plan/prove.cpp coll/plan/prove.hpp \
 	coll/plan/validate.cpp coll/plan/validate.hpp coll/plan/validate_local.cpp
+
+if HAVE_TOOL_LIBS
+noinst_LTLIBRARIES += libplanjson.la
+libplanjson_la_SOURCES = coll/plan/json.cpp coll/plan/json.hpp
+endif
 
 # For whoever changes the kernels and has a CUDA Toolkit.
 .PHONY: regenerate-ptx
 regenerate-ptx:
 	@test -n '$(NVCC)' || { echo 'regenerate-ptx needs nvcc: configure --with-cuda=DIR'; exit 1; }
 	$(top_srcdir)/coll/kernel/regenerate.sh '$(NVCC)'
+	$(top_srcdir)/src/memory/kernel/regenerate.sh '$(NVCC)'
 
 include tests/unit/coll/local.mk
 include tests/model/coll/local.mk

@@ -74,6 +74,7 @@ std::unique_ptr<const Layout> make_layout(const ompi_datatype_t* type) {
     } else {
         append_runs(*layout, type);
     }
+    datatype::index(*layout);
     return layout;
 }
 

@@ -18,6 +18,8 @@ libcuda_la_SOURCES = \
 	softcuda/driver/entry.cpp \
 	softcuda/driver/error.cpp \
 	softcuda/driver/event.cpp \
+	softcuda/driver/held.cpp \
+	softcuda/driver/held.hpp \
 	softcuda/driver/helpers.cpp \
 	softcuda/driver/host_memory.cpp \
 	softcuda/driver/ipc.cpp \

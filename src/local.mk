@@ -10,23 +10,40 @@ core_sources = \
 	src/datatype/layout.cpp src/datatype/layout.hpp \
 	src/memory/always_host.cpp src/memory/always_host.hpp \
 	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp \
+	src/memory/packed.cpp src/memory/packed.hpp \
+	src/memory/kernel/image.hpp src/memory/run_kernels.cpp src/memory/run_kernels.hpp \
 	src/memory/settle.cpp src/memory/settle.hpp \
 	src/memory/staging_pool.cpp src/memory/staging_pool.hpp \
 	src/topo/identity.cpp src/topo/identity.hpp \
-	src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \
+	src/mover/cuda_ipc/exports.cpp src/mover/cuda_ipc/fd_passing.cpp \
+	src/mover/cuda_ipc/fd_passing.hpp src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \
+	src/mover/cuda_ipc/pools.cpp src/mover/cuda_ipc/pools.hpp src/mover/cuda_ipc/ring.cpp \
+	src/mover/cuda_ipc/ring.hpp src/mover/cuda_ipc/shareable.cpp \
+	src/mover/cuda_ipc/shareable.hpp src/mover/cuda_ipc/verdicts.cpp \
+	src/mover/cuda_ipc/verdicts.hpp \
 	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
 	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
 	src/protocol/path.cpp src/protocol/path.hpp src/protocol/select.cpp src/protocol/select.hpp \
 	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
 	src/engine/background.cpp src/engine/background.hpp \
+	src/engine/bounce.cpp src/engine/device_state.hpp src/engine/offers.cpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
-	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/piece.hpp src/engine/pull.cpp \
+	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
 	src/engine/send.cpp src/engine/small.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
 # Visible here, so that libbeeline.so can export it; its version script says what really is.
 libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default -fno-semantic-interposition
-libcore_la_LIBADD = $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
+libcore_la_LIBADD = libruns.la $(UCX_LIBS) $(PTHREAD_LIBS) -ldl
+
+# The image of the packing kernels; the makefile knows its path. (It is compiled again when source_hash.h, made
+# together with runs.ptx, changes.)
+noinst_LTLIBRARIES += libruns.la
+libruns_la_SOURCES = src/memory/kernel/image.cpp src/memory/kernel/image.hpp src/memory/kernel/runs.inc \
+	src/memory/kernel/source_hash.h
+libruns_la_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DBEELINE_RUNS_PTX_FILE='"$(abs_top_srcdir)/src/memory/kernel/runs.ptx"'
+EXTRA_DIST += src/memory/kernel/runs.ptx src/memory/kernel/runs.cu src/memory/kernel/regenerate.sh
 libcore_la_SOURCES = $(core_sources)
 core_sources += \
 	src/match/keyed_queues.cpp src/match/keyed_queues.hpp src/match/matcher.cpp src/match/matcher.hpp \

@@ -2,7 +2,7 @@
 MPI_PROGRAM_CPPFLAGS = $(AM_CPPFLAGS) $(OMPI_CPPFLAGS) -DOMPI_SKIP_MPICXX=1
 
 noinst_LTLIBRARIES += libgpu.la
-libgpu_la_SOURCES = tools/gpu/gpu.cpp tools/gpu/gpu.hpp
+libgpu_la_SOURCES = tools/gpu/gpu.cpp tools/gpu/gpu.hpp tools/gpu/kinds.cpp tools/gpu/kinds.hpp
 libgpu_la_LIBADD = -ldl
 
 if HAVE_TOOL_LIBS
@@ -20,4 +20,8 @@ beeline_bench_SOURCES = \
 	tools/beeline-bench/workload.hpp
 beeline_bench_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
 beeline_bench_LDADD = libgpu.la $(OMPI_LIBS)
+bin_PROGRAMS += beeline-plan
+beeline_plan_SOURCES = tools/beeline-plan/main.cpp tools/beeline-plan/plan.hpp \
+	tools/beeline-plan/show.cpp tools/beeline-plan/verify.cpp
+beeline_plan_LDADD = libplanjson.la libvalidate.la libcore.la
 endif

@@ -20,23 +20,28 @@ class DoubleTree {
         emit_.schedule().ordered = request.size % 2 == 0;
         for (int tree : {0, 1}) {
             nodes_[tree] = pattern::double_tree(request.size, rank_, tree);
+            for (int above = nodes_[tree].parent; above >= 0;
+                 above = pattern::double_tree(request.size, above, tree).parent) {
+                ++depth_[tree];
+            }
         }
     }
 
+    /// At time t a rank at depth d of a tree of height h sends slice t - h + d up and slice
+    /// t - h - d down: what it needs came at time t - 1, in both trees.
     Schedule build(int height) {
         const int slices = static_cast<int>(emit_.slices());
         both([&](int tree) { receive_from_children(tree, 0); });
-        // A slice comes down while slices behind it still go up.
-        for (int slice = 0; slice < slices + height; ++slice) {
+        for (int time = 0; time < slices + 2 * height; ++time) {
             both([&](int tree) {
-                if (slice + 1 < slices) {
-                    receive_from_children(tree, slice + 1);
+                const int rising = time - height + depth_[tree];
+                if (rising >= 0 && rising < slices) {
+                    receive_from_children(tree, rising + 1);
+                    up(tree, rising);
                 }
-                if (slice < slices) {
-                    up(tree, slice);
-                }
-                if (slice >= height) {
-                    down(tree, slice - height);
+                const int falling = time - height - depth_[tree];
+                if (falling >= 0 && falling < slices) {
+                    down(tree, falling);
                 }
             });
         }
@@ -55,10 +60,14 @@ class DoubleTree {
     }
 
     Place landing(int tree, int child, int slice) {
-        return emit_.slot(index((tree * 2 + child) * 2 + slice % 2), chunk(tree, slice));
+        const int turns = emit_.slices() > 1 ? 2 : 1;
+        return emit_.slot(index((tree * 2 + child) * turns + slice % turns), chunk(tree, slice));
     }
 
     void receive_from_children(int tree, int slice) {
+        if (slice >= static_cast<int>(emit_.slices())) {
+            return;
+        }
         for (const int child : {0, 1}) {
             if (nodes_[tree].children[child] >= 0) {
                 emit_.receive(nodes_[tree].children[child], landing(tree, child, slice), 1, tree);
@@ -98,6 +107,7 @@ class DoubleTree {
     Emitter emit_;
     int rank_;
     pattern::TreeNode nodes_[2];
+    int depth_[2] = {0, 0};
 };
 
 Schedule build(const Request& request) {

@@ -86,7 +86,7 @@ Schedule build(const Request& request) {
 Cost cost(const Request& request, double bytes) noexcept {
     const double steps = pattern::doubling_steps(request.size);
     const double fold = pattern::fold(request.size).extra > 0 ? 1 : 0;
-    return {steps + 2 * fold, (steps + fold) * bytes, (steps + fold) * bytes, 0, 0};
+    return {steps + 2 * fold, (steps + 2 * fold) * bytes, (steps + fold) * bytes, 0, 0};
 }
 
 }  // namespace

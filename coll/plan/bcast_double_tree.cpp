@@ -5,6 +5,8 @@
 //
 // The trees are on all ranks but the root, which sends a half to the top of each. With s slices of
 // a half about ceil(log2 p) + s steps, each of n/s bytes for the two halves.
+#include <algorithm>
+
 #include "coll/pattern/binomial.hpp"
 #include "coll/pattern/double_tree.hpp"
 #include "coll/plan/entries.hpp"
@@ -19,9 +21,22 @@ Schedule build(const Request& request) {
     const auto rank_of = [&](int place) {
         return pattern::to_rank(request.size, place + 1, request.root);
     };
-    for (std::uint32_t slice = 0; slice < emit.slices() && others > 0; ++slice) {
+    int depth[2] = {0, 0};
+    for (const int tree : {0, 1}) {
+        for (int above = self; above >= 0 && others > 0;
+             above = pattern::double_tree(others, above, tree).parent) {
+            ++depth[tree];
+        }
+    }
+    // At time t a rank at depth d (the root: 0) has slice t - d of each half.
+    const int slices = static_cast<int>(emit.slices());
+    for (int time = 0; time < slices + std::max(depth[0], depth[1]) && others > 0; ++time) {
         for (const int tree : {0, 1}) {
-            const Place place = emit.output(index(tree) * emit.slices() + slice);
+            const int slice = time - depth[tree];
+            if (slice < 0 || slice >= slices) {
+                continue;
+            }
+            const Place place = emit.output(index(tree * slices + slice));
             if (self < 0) {
                 emit.send(rank_of(pattern::double_tree_root(others, tree)), place, 1, tree);
                 continue;

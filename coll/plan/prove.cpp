@@ -44,10 +44,13 @@ class Prover {
         return low + static_cast<int>(random_() % static_cast<std::uint64_t>(high - low + 1));
     }
 
-    /// The largest size up to `size` whose world is not too much work.
+    /// The largest size up to `size` that is served and whose world is not too much work.
     int fitting(int size) {
         while (size > extent_.every_size && work(size) > extent_.work) {
             size = std::max(extent_.every_size, size * 9 / 10);
+        }
+        while (size > extent_.every_size && work(size) == 0) {
+            --size;
         }
         return size;
     }
@@ -55,6 +58,10 @@ class Prover {
     std::uint64_t work(int size) {
         Request request = base(size);
         set_edges(request, size);
+        const std::vector<int> nodes = node_map(size, 0);
+        if (know_nodes()) {
+            request.node_of = nodes;
+        }
         if (refuses(algorithm_, request) != nullptr) {
             return 0;
         }
@@ -66,7 +73,7 @@ class Prover {
         for (const Op& op : schedule.ops) {
             cells += op.count;
         }
-        return cells * static_cast<std::uint64_t>(size);
+        return (cells + 1) * static_cast<std::uint64_t>(size);
     }
 
     Request base(int size) const {
@@ -83,10 +90,9 @@ class Prover {
     void all_shapes(int size, bool every) {
         Request request = base(size);
         each_root(request, every ? extent_.every_root : 0);
-        if (on_neighbors(algorithm_.collective)) {
-            return;
-        }
-        if (every) {
+        if (know_nodes()) {
+            node_maps(request, every);
+        } else if (every && !on_neighbors(algorithm_.collective)) {
             other_shapes(request);
         }
     }
@@ -121,27 +127,28 @@ class Prover {
                 }
             }
         }
-        request = plain;
-        node_maps(request);
     }
 
-    /// Regular nodes, one rank a node, and nodes that differ in size and interleave.
-    void node_maps(Request request) {
-        const auto size = static_cast<std::size_t>(request.size);
+    /// Regular nodes (0), one rank a node (1), nodes that differ in size (2) and that interleave.
+    static std::vector<int> node_map(int size, int shape) {
+        std::vector<int> nodes(static_cast<std::size_t>(size));
+        for (int rank = 0; rank < size; ++rank) {
+            nodes[static_cast<std::size_t>(rank)] = shape == 0   ? rank / 4
+                                                    : shape == 1 ? rank
+                                                    : shape == 2 ? (rank < 5 ? 0 : (rank - 2) / 3)
+                                                                 : rank % std::max(1, size / 4);
+        }
+        return nodes;
+    }
+
+    void node_maps(Request request, bool every) {
         for (const int shape : {0, 1, 2, 3}) {
-            std::vector<int> nodes(size);
-            for (std::size_t rank = 0; rank < size; ++rank) {
-                const int number = static_cast<int>(rank);
-                nodes[rank] = shape == 0   ? number / 4
-                              : shape == 1 ? number
-                              : shape == 2 ? (number < 5 ? 0 : 1 + (number - 5) / 3)
-                                           : number % std::max(1, request.size / 4);
-            }
+            const std::vector<int> nodes = node_map(request.size, shape);
             request.node_of = nodes;
             for (const int slices : {1, 2}) {
                 request.slices = slices;
                 request.in_place = slices == 2;
-                if (know_nodes()) {
+                if (every || (slices == 1 && shape != 1)) {
                     one(request);
                 }
             }
@@ -159,11 +166,11 @@ class Prover {
             return;
         }
         for (const int root : {0, last / 3, last}) {
-            request.root = root;
-            if (root > 0 || last == 0 || root == 0) {
+            if (root > request.root || root == 0) {
+                request.root = root;
                 one(request);
             }
-            if (last == 0 || every_root == 0) {
+            if (last == 0) {
                 break;
             }
         }
@@ -195,6 +202,10 @@ class Prover {
                 return;
             }
             world.push_back(algorithm_.build(request));
+        }
+        for (const Schedule& schedule : world) {
+            tally_.scratch = std::max(
+                tally_.scratch, schedule.mirrors + 1.0 * schedule.slots / schedule.frame_chunks());
         }
         const Verdict verdict = validate(world, neighbors_);
         if (!request.commutative && !world[0].ordered && reduces(request.collective)) {

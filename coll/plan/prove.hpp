@@ -27,6 +27,7 @@ struct Tally {
     std::uint64_t worlds = 0;
     std::uint64_t ops = 0;
     std::uint64_t messages = 0;
+    double scratch = 0;   ///< the most that a rank needed, in frames
     int largest = 0;      ///< ranks
     std::string problem;  ///< the first one, with the world it is in
 };

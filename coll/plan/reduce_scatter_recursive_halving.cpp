@@ -74,9 +74,11 @@ Schedule build(const Request& request) {
 
 Cost cost(const Request& request, double bytes) noexcept {
     const pattern::Fold fold = pattern::fold(request.size);
-    const double p = ranks(request);
     const double folds = fold.extra > 0 ? 1 : 0;
-    const double blocks = (1 - 1.0 / fold.power + folds) * p;
+    double blocks = folds * ranks(request);
+    for (int half = fold.power / 2; half > 0; half /= 2) {
+        blocks += first_block(request.size, half);  // of the first rank: its neighbours are folded
+    }
     return {pattern::doubling_steps(request.size) + 2 * folds, blocks * bytes, blocks * bytes, 0,
             0};
 }

@@ -2,6 +2,8 @@
 // Messages and bytes by path, as MPI_T variables and as the table at MPI_Finalize.
 #include <cinttypes>
 #include <cstdio>
+#include <iterator>
+#include <string>
 
 #include "plugin/pml/module.hpp"
 
@@ -31,6 +33,50 @@ std::uint64_t bytes(std::size_t path) {
     return counters().bytes[path];
 }
 
+std::string uuid_text(const mover::cuda_ipc::DeviceUuid& uuid) {
+    std::string text;
+    char part[4];
+    for (const std::byte byte : uuid) {
+        std::snprintf(part, sizeof part, "%02x", std::to_integer<unsigned>(byte));
+        text += part;
+    }
+    return text;
+}
+
+const char* error_name(CUresult error) {
+    const cuda::Driver* driver = cuda::Driver::find();
+    return driver != nullptr ? driver->name_of(error) : "driver gone";
+}
+
+/// One figure of the caches.
+struct Gauge {
+    const char* name;
+    const char* help;
+    bool counter;
+    std::uint64_t (*read)();
+};
+
+constexpr Gauge kGauges[] = {
+    {"imports_open", "allocations of other processes mapped now", false,
+     [] { return std::uint64_t{engine().imports().open_handles()}; }},
+    {"imports_bytes", "bytes of other processes' device memory mapped now", false,
+     [] { return engine().imports().mapped_bytes(); }},
+    {"imports_opened", "mappings made", true, [] { return engine().imports().misses(); }},
+    {"imports_found", "mappings used again", true, [] { return engine().imports().hits(); }},
+    {"imports_evicted", "mappings closed for lack of room", true,
+     [] { return engine().imports().evicted(); }},
+    {"imports_freed", "mappings closed because their memory was freed", true,
+     [] { return engine().imports().told(); }},
+    {"exports_known", "own allocations and ranges that others may have mapped", false,
+     [] { return std::uint64_t{engine().exports().entries()}; }},
+    {"exports_freed", "of those, found to be freed", true,
+     [] { return engine().exports().freed(); }},
+};
+
+std::uint64_t gauge(std::size_t index) {
+    return kGauges[index].read();
+}
+
 template <std::uint64_t (*Read)(std::size_t)>
 void register_counter(const char* what, std::size_t path) noexcept {
     const char* name_of_path = protocol::to_string(static_cast<protocol::Path>(path));
@@ -53,7 +99,51 @@ void register_counters() {
         register_counter<messages>("messages", path);
         register_counter<bytes>("bytes", path);
     }
+    for (std::size_t index = 0; index < std::size(kGauges); ++index) {
+        mca_base_component_pvar_register(
+            self(), kGauges[index].name, kGauges[index].help, OPAL_INFO_LVL_4,
+            kGauges[index].counter ? MPI_T_PVAR_CLASS_COUNTER : MPI_T_PVAR_CLASS_LEVEL,
+            MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+            static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
+                                              MCA_BASE_PVAR_FLAG_CONTINUOUS),
+            read<gauge>, nullptr, nullptr, reinterpret_cast<void*>(index));
+    }
 }
+
+namespace {
+
+void print_mappings(unsigned rank) {
+    const mover::cuda_ipc::ImportCache& imports = engine().imports();
+    if (imports.hits() + imports.misses() != 0) {
+        std::fprintf(stderr,
+                     "pml/beeline rank %u: mapped from others: %zu open (%" PRIu64
+                     " bytes), %" PRIu64 " opened, %" PRIu64 " found open, %" PRIu64
+                     " closed for room, %" PRIu64 " closed because freed\n",
+                     rank, imports.open_handles(), imports.mapped_bytes(), imports.misses(),
+                     imports.hits(), imports.evicted(), imports.told());
+    }
+    const mover::cuda_ipc::ExportCache& exports = engine().exports();
+    if (exports.hits() + exports.misses() != 0) {
+        std::fprintf(stderr,
+                     "pml/beeline rank %u: exported: %zu known, %" PRIu64 " made, %" PRIu64
+                     " found, %" PRIu64 " freed\n",
+                     rank, exports.entries(), exports.misses(), exports.hits(), exports.freed());
+    }
+    for (const auto& verdict : engine().verdicts().all()) {
+        if (verdict.failures != 0) {
+            const auto& peer = *reinterpret_cast<const engine::Peer*>(verdict.pair.peer);
+            std::fprintf(stderr,
+                         "pml/beeline rank %u: memory of process %" PRId64
+                         " on GPU %s by %s to GPU %d: %s, %s: %s\n",
+                         rank, peer.address.shm.pid, uuid_text(verdict.pair.from).c_str(),
+                         mover::cuda_ipc::to_string(verdict.pair.kind), verdict.pair.to,
+                         verdict.refused ? "does not work" : "has failed", verdict.step,
+                         error_name(verdict.reason));
+        }
+    }
+}
+
+}  // namespace
 
 void print_report() {
     const engine::Counters& counted = counters();
@@ -75,13 +165,7 @@ void print_report() {
                          protocol::to_string(static_cast<protocol::Reason>(reason)));
         }
     }
-    const mover::cuda_ipc::ImportCache& imports = engine().imports();
-    if (imports.hits() + imports.misses() != 0) {
-        std::fprintf(stderr,
-                     "pml/beeline rank %u: CUDA IPC handles: %zu open, %" PRIu64 " opened, %" PRIu64
-                     " found open\n",
-                     rank, imports.open_handles(), imports.misses(), imports.hits());
-    }
+    print_mappings(rank);
 }
 
 }  // namespace beeline::plugin::pml

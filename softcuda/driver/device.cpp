@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "softcuda/driver/config.hpp"
+#include "softcuda/driver/held.hpp"
 
 namespace softcuda {
 namespace {
@@ -234,11 +235,14 @@ bool can_access_peer(int physical, int other) noexcept {
 }
 
 bool charge(Device& device, uint64_t bytes) noexcept {
-    const uint64_t before = device.used.fetch_add(bytes);
-    if (before + bytes <= config().memory) {
-        return true;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        const uint64_t before = device.used.fetch_add(bytes);
+        if (before + bytes <= config().memory) {
+            return true;
+        }
+        refund(device, bytes);
+        reclaim();
     }
-    refund(device, bytes);
     return false;
 }
 

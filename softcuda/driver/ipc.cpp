@@ -191,7 +191,9 @@ void close_import(uint64_t address, bool all) {
         const Import import = open[i];
         open.erase(open.begin() + static_cast<ptrdiff_t>(i));
         SegmentSlot& slot = import.foreign->segment->slot(import.shared.offset);
-        if (slot.generation == import.shared.generation) {
+        // A large allocation has its segment for itself: nothing takes its slot.
+        if (slot.generation == import.shared.generation ||
+            import.foreign->segment->control->slots == 1) {
             slot.imports.fetch_sub(1);
         }
         remove_allocation(address);

@@ -9,6 +9,7 @@
 
 #include "softcuda/driver/arena.hpp"
 #include "softcuda/driver/config.hpp"
+#include "softcuda/driver/held.hpp"
 #include "softcuda/driver/host_memory.hpp"
 #include "softcuda/driver/ipc.hpp"
 #include "softcuda/driver/ledger.hpp"
@@ -124,7 +125,13 @@ void free_device(uint64_t address) {
         }
     }
     memory().table.erase(address);
-    refund(*allocation.device, allocation.occupied);
+    if (slot.imports.load() != 0 && allocation.size > kSmallLimit) {
+        hold(*allocation.device, allocation.occupied, &slot.imports, segment->control,
+             segment->control_size);
+        segment->control = nullptr;
+    } else {
+        refund(*allocation.device, allocation.occupied);
+    }
     if (allocation.size <= kSmallLimit) {
         memory().slabs[allocation.device->physical].give({segment, address}, allocation.occupied);
     } else {

@@ -2,6 +2,7 @@
 // Driver entries of device memory.
 #include "softcuda/driver/arena.hpp"
 #include "softcuda/driver/config.hpp"
+#include "softcuda/driver/held.hpp"
 #include "softcuda/driver/host_memory.hpp"
 #include "softcuda/driver/ipc.hpp"
 #include "softcuda/driver/ledger.hpp"
@@ -14,6 +15,7 @@ CUresult cuMemGetInfo(size_t* free, size_t* total) {
         if (free == nullptr || total == nullptr) {
             return CUDA_ERROR_INVALID_VALUE;
         }
+        reclaim();
         *total = config().memory;
         *free = config().memory - std::min(config().memory, current_context()->device->used.load());
         return CUDA_SUCCESS;

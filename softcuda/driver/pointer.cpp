@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Driver entries that say what a pointer is.
 #include <cstring>
+#include <utility>
 
 #include "softcuda/driver/memory.hpp"
 #include "softcuda/driver/vmm.hpp"
@@ -25,6 +26,16 @@ uint64_t host_pointer(const Allocation& allocation, uint64_t address) {
     return reachable ? address : 0;
 }
 
+/** Of mapped memory the whole reservation, which can hold several mappings and gaps. */
+std::pair<uint64_t, uint64_t> range_of(const Allocation& of) {
+    uint64_t start = of.address;
+    uint64_t size = of.size;
+    if (of.kind == MemoryKind::kMapped) {
+        find_reservation(of.address, &start, &size);
+    }
+    return {start, size};
+}
+
 /** Writes one attribute of a known pointer. Types are those cuda.h documents for each. */
 CUresult attribute(void* out, CUpointer_attribute which, const Allocation& of, uint64_t address) {
     switch (which) {
@@ -47,9 +58,9 @@ CUresult attribute(void* out, CUpointer_attribute which, const Allocation& of, u
         case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
             return put(out, unsigned{of.kind == MemoryKind::kDevice});
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-            return put(out, of.address);
+            return put(out, range_of(of).first);
         case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-            return put(out, of.size);
+            return put(out, range_of(of).second);
         case CU_POINTER_ATTRIBUTE_MAPPED:
             return put(out, 1U);
         case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:

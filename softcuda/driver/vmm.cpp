@@ -6,12 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
 
 #include "softcuda/driver/arena.hpp"
 #include "softcuda/driver/config.hpp"
+#include "softcuda/driver/held.hpp"
 #include "softcuda/driver/ledger.hpp"
 
 namespace softcuda {
@@ -22,6 +24,7 @@ constexpr uint64_t kPhysicalMagic = 0x53435048593030;  // "SCPHY00"
 /** Written behind the data of every physical allocation, so that an imported descriptor can be
  *  recognised. */
 struct PhysicalTail {
+    std::atomic<uint32_t> importers;
     uint64_t magic;
     uint64_t size;
     CUmemAllocationProp prop;
@@ -39,6 +42,7 @@ struct Physical {
     int handles;   // cuMemCreate, cuMemImport..., cuMemRetainAllocationHandle
     int mappings;  // cuMemMap
     bool imported;
+    PhysicalTail* tail;  // mapped
 };
 
 struct Vmm {
@@ -76,8 +80,13 @@ void drop_if_unused(uint64_t handle) {
     if (physical->handles > 0 || physical->mappings > 0) {
         return;
     }
-    if (!physical->imported) {
-        refund(*physical->device, physical->size);
+    PhysicalTail* tail = physical->tail;
+    if (physical->imported) {
+        tail->importers.fetch_sub(1);
+        munmap(tail, kTailPage);
+    } else {
+        hold(*physical->device, physical->size, &tail->importers, tail, kTailPage);
+        reclaim();
         ledger.device_allocations.fetch_sub(1);
     }
     close(physical->fd);
@@ -91,24 +100,33 @@ uint64_t add_physical(const Physical& physical) {
     return handle;
 }
 
+PhysicalTail* map_tail(int fd, uint64_t size) {
+    void* tail =
+        mmap(nullptr, kTailPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(size));
+    return tail != MAP_FAILED ? static_cast<PhysicalTail*>(tail) : nullptr;
+}
+
 CUresult create(CUmemGenericAllocationHandle* out, size_t size, const CUmemAllocationProp& prop) {
     Device& owner = *device(prop.location.id);
     if (!charge(owner, size)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     const int fd = memfd_create("softcuda-physical", MFD_CLOEXEC);
-    const PhysicalTail tail{kPhysicalMagic, size, prop, owner.physical};
+    PhysicalTail* tail = nullptr;
     if (fd < 0 || ftruncate(fd, static_cast<off_t>(size + kTailPage)) != 0 ||
-        pwrite(fd, &tail, sizeof tail, static_cast<off_t>(size)) !=
-            static_cast<ssize_t>(sizeof tail)) {
+        (tail = map_tail(fd, size)) == nullptr) {
         refund(owner, size);
         if (fd >= 0) {
             close(fd);
         }
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    tail->magic = kPhysicalMagic;
+    tail->size = size;
+    tail->prop = prop;
+    tail->physical = owner.physical;
     const std::lock_guard lock(memory_mutex());
-    *out = add_physical({fd, size, prop, &owner, 1, 0, false});
+    *out = add_physical({fd, size, prop, &owner, 1, 0, false, tail});
     ledger.device_allocations.fetch_add(1);
     return CUDA_SUCCESS;
 }
@@ -194,25 +212,28 @@ CUresult set_access(uint64_t address, size_t size, const CUmemAccessDesc& desc) 
 
 CUresult import_fd(CUmemGenericAllocationHandle* out, int given) {
     const off_t end = lseek(given, 0, SEEK_END);
-    PhysicalTail tail{};
-    if (end <= static_cast<off_t>(kTailPage) ||
-        pread(given, &tail, sizeof tail, end - static_cast<off_t>(kTailPage)) !=
-            static_cast<ssize_t>(sizeof tail) ||
-        tail.magic != kPhysicalMagic || tail.size != static_cast<uint64_t>(end) - kTailPage) {
+    if (end <= static_cast<off_t>(kTailPage) || end % static_cast<off_t>(kTailPage) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    Device* home = device_by_physical(tail.physical);
-    if (home == nullptr) {
-        return CUDA_ERROR_INVALID_DEVICE;
+    const uint64_t size = static_cast<uint64_t>(end) - kTailPage;
+    PhysicalTail* tail = map_tail(given, size);
+    if (tail == nullptr) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    const int fd = fcntl(given, F_DUPFD_CLOEXEC, 0);
+    const bool sound = tail->magic == kPhysicalMagic && tail->size == size;
+    Device* home = sound ? device_by_physical(tail->physical) : nullptr;
+    const int fd = home != nullptr ? fcntl(given, F_DUPFD_CLOEXEC, 0) : -1;
     if (fd < 0) {
-        return CUDA_ERROR_OPERATING_SYSTEM;
+        munmap(tail, kTailPage);
+        return !sound            ? CUDA_ERROR_INVALID_VALUE
+               : home == nullptr ? CUDA_ERROR_INVALID_DEVICE
+                                 : CUDA_ERROR_OPERATING_SYSTEM;
     }
-    CUmemAllocationProp prop = tail.prop;
+    tail->importers.fetch_add(1);
+    CUmemAllocationProp prop = tail->prop;
     prop.location.id = home->ordinal;
     const std::lock_guard lock(memory_mutex());
-    *out = add_physical({fd, tail.size, prop, home, 1, 0, true});
+    *out = add_physical({fd, size, prop, home, 1, 0, true, tail});
     return CUDA_SUCCESS;
 }
 
@@ -225,6 +246,16 @@ bool aligned(uint64_t value) {
 bool is_reserved(uint64_t address, uint64_t size) {
     (void)size;
     return reservation_of(address, 1) != 0;
+}
+
+bool find_reservation(uint64_t address, uint64_t* start, uint64_t* size) {
+    const uint64_t found = reservation_of(address, 1);
+    if (found == 0) {
+        return false;
+    }
+    *start = found;
+    *size = vmm().reserved.at(found);
+    return true;
 }
 
 unsigned access_flags(const Allocation& allocation) {

@@ -12,6 +12,9 @@ namespace softcuda {
  *  held. */
 bool is_reserved(uint64_t address, uint64_t size);
 
+/** The reservation that holds `address`; false if there is none. memory_mutex is held. */
+bool find_reservation(uint64_t address, uint64_t* start, uint64_t* size);
+
 /** Access of the current context's device to an allocation, as CUmemAccess_flags. */
 unsigned access_flags(const Allocation& allocation);
 

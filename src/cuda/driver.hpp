@@ -45,15 +45,32 @@ namespace beeline::cuda {
     X(cuModuleGetFunction)       \
     X(cuModuleUnload)            \
     X(cuLaunchKernel)
-#define BEELINE_CUDA_OPTIONAL(X)         \
-    X(cuThreadExchangeStreamCaptureMode) \
-    X(cuStreamQuery)                     \
-    X(cuStreamIsCapturing)               \
-    X(cuPointerSetAttribute)             \
-    X(cuCtxGetDevice)                    \
-    X(cuCtxGetFlags)                     \
-    X(cuCtxSetFlags)                     \
-    X(cuDevicePrimaryCtxGetState)        \
+#define BEELINE_CUDA_OPTIONAL(X)          \
+    X(cuThreadExchangeStreamCaptureMode)  \
+    X(cuDeviceGetUuid)                    \
+    X(cuMemAddressReserve)                \
+    X(cuMemAddressFree)                   \
+    X(cuMemMap)                           \
+    X(cuMemUnmap)                         \
+    X(cuMemSetAccess)                     \
+    X(cuMemRelease)                       \
+    X(cuMemRetainAllocationHandle)        \
+    X(cuMemExportToShareableHandle)       \
+    X(cuMemImportFromShareableHandle)     \
+    X(cuMemFreeAsync)                     \
+    X(cuMemPoolDestroy)                   \
+    X(cuMemPoolSetAccess)                 \
+    X(cuMemPoolExportToShareableHandle)   \
+    X(cuMemPoolImportFromShareableHandle) \
+    X(cuMemPoolExportPointer)             \
+    X(cuMemPoolImportPointer)             \
+    X(cuStreamQuery)                      \
+    X(cuStreamIsCapturing)                \
+    X(cuPointerSetAttribute)              \
+    X(cuCtxGetDevice)                     \
+    X(cuCtxGetFlags)                      \
+    X(cuCtxSetFlags)                      \
+    X(cuDevicePrimaryCtxGetState)         \
     X(cuDevicePrimaryCtxRelease)
 
 /// The functions. One per process; the library stays loaded until the process ends.

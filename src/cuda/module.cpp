@@ -11,7 +11,8 @@ Result<Module> Module::load(const Driver& driver, const void* image) noexcept {
     module.driver_ = &driver;
     const CUresult result = driver.cuModuleLoadData(&module.module_, image);
     if (result != CUDA_SUCCESS) {
-        report_failure(driver, "cuModuleLoadData", result, image, "reductions run on the host");
+        report_failure(driver, "cuModuleLoadData", result, image,
+                       "its work is done without these kernels");
         module.module_ = nullptr;
         return Status::kDriver;
     }
@@ -29,7 +30,7 @@ Result<CUfunction> Module::function(const char* name) const noexcept {
     const CUresult result = driver_->cuModuleGetFunction(&function, module_, name);
     if (result != CUDA_SUCCESS) {
         log_once(LogLevel::kWarning, "cuda.function",
-                 "cuModuleGetFunction(%s) failed with %s: this reduction runs on the host", name,
+                 "cuModuleGetFunction(%s) failed with %s: its work is done without it", name,
                  driver_->name_of(result));
         return Status::kNotFound;
     }

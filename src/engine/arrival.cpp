@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/log.hpp"
+#include "cuda/driver.hpp"
 #include "engine/engine.hpp"
 #include "engine/piece.hpp"
 #include "wire/codec.hpp"
@@ -32,7 +33,8 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
             engine.on_eager(in,
                             in.size() > sizeof(wire::Eager) ? in.subspan(sizeof(wire::Eager))
                                                             : std::span<const std::byte>{},
-                            arrival.in_slot ? arrival.sender : Arrived::kNoSender);
+                            arrival.in_slot ? arrival.sender : Arrived::kNoSender,
+                            protocol::Path::kShm);
             return;
         case wire::MessageType::kRts:
             engine.on_rts(in, nullptr);
@@ -46,21 +48,36 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
                 engine.on_fragment(data, in.subspan(sizeof data), arrival.sender);
                 return;
             }
-            {
-                engine.on_data_shm(data, arrival.sender);
+            if (!engine.may_name(in, arrival.sender)) {
+                if ((data.common.flags & wire::kOnDevice) == 0) {
+                    engine.shm_->release_chunk(arrival.sender, data.slot);
+                }
                 return;
             }
-            break;
+            if ((data.common.flags & wire::kOnDevice) != 0) {
+                engine.on_slot_filled(data);
+                return;
+            }
+            engine.on_data_shm(data, arrival.sender);
+            return;
         }
         case wire::MessageType::kCts:
         case wire::MessageType::kFin:
         case wire::MessageType::kAck:
         case wire::MessageType::kNack:
-            engine.on_control(in);
+            if (engine.may_name(in, arrival.sender)) {
+                engine.on_control(in);
+            }
             return;
-        case wire::MessageType::kNone:
         case wire::MessageType::kDataAck:
         case wire::MessageType::kFreed:
+        case wire::MessageType::kWant:
+        case wire::MessageType::kDescriptors:
+            if (engine.may_name(in, arrival.sender)) {
+                engine.on_device_control(in, arrival.sender);
+            }
+            return;
+        case wire::MessageType::kNone:
             break;
     }
     engine.malformed(in, "shared memory");
@@ -74,7 +91,7 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
             if (!payload.rendezvous) {
                 engine.on_eager(header,
                                 {static_cast<const std::byte*>(payload.data), payload.bytes},
-                                Arrived::kNoSender);
+                                Arrived::kNoSender, protocol::Path::kUcx);
                 return false;
             }
             break;
@@ -97,6 +114,8 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
         case wire::MessageType::kNone:
         case wire::MessageType::kDataAck:
         case wire::MessageType::kFreed:
+        case wire::MessageType::kWant:
+        case wire::MessageType::kDescriptors:
             break;
     }
     engine.malformed(header, "UCX");
@@ -107,7 +126,7 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
 }
 
 void Engine::on_eager(std::span<const std::byte> header, std::span<const std::byte> data,
-                      std::uint32_t shm_sender) {
+                      std::uint32_t shm_sender, protocol::Path path) {
     wire::Eager eager;
     if (!wire::decode(header, eager)) {
         malformed(header, "eager");
@@ -132,8 +151,13 @@ void Engine::on_eager(std::span<const std::byte> header, std::span<const std::by
     arrived.envelope = eager.envelope;
     arrived.data = data;
     arrived.shm_sender = shm_sender;
+    arrived.path = path;
     if (more) {
         arrived.assembly = start_assembly(arrived, shm_sender);
+        if (arrived.assembly == nullptr) {
+            malformed(header, "eager");
+            return;
+        }
     }
     arrive(arrived);
 }
@@ -152,13 +176,16 @@ void Engine::on_rts(std::span<const std::byte> in, const mover::ucx::Payload* pa
     arrived.synchronous = (rts.common.flags & wire::kSync) != 0;
     arrived.context = rts.common.context;
     arrived.envelope = rts.envelope;
+    std::size_t device_offers = 0;
     for (std::size_t i = 0; i < rts.offer_count; ++i) {
-        const wire::Offer& offer = rts.offers[i];
-        if (offer.type == wire::OfferType::kIpc) {
-            arrived.ipc = &offer.ipc;
-        } else if (offer.type == wire::OfferType::kStaged) {
-            arrived.sender_chunk = offer.staged.chunk_bytes;
+        if (wire::is_device_offer(rts.offers[i].type)) {
+            rts.offers[device_offers++] = rts.offers[i];
+        } else if (rts.offers[i].type == wire::OfferType::kStaged) {
+            arrived.sender_chunk = rts.offers[i].staged.chunk_bytes;
         }
+    }
+    if (payload == nullptr) {
+        arrived.offers = std::span(rts.offers).first(device_offers);
     }
     if (payload != nullptr) {
         arrived.payload = *payload;
@@ -176,8 +203,11 @@ void Engine::on_control(std::span<const std::byte> in) {
     } else if (wire::decode(in, fin)) {
         Request* request = find_send(fin.sender_request, Request::Awaits::kAnswer);
         if (request != nullptr && request->pieces_ == 0) {  // else UCX holds the data
+            const auto path = static_cast<protocol::Path>(fin.path);
+            const bool known =
+                path == protocol::Path::kCudaVmm || path == protocol::Path::kCudaPool;
             request->outcome.reason = protocol::Reason::kDirect;
-            send_done(*request, protocol::Path::kCudaIpc,
+            send_done(*request, known ? path : protocol::Path::kCudaIpc,
                       fin.status == 0 ? Status::kOk : Status::kIo);
         }
     } else if (wire::decode(in, ack)) {
@@ -195,12 +225,28 @@ void Engine::on_control(std::span<const std::byte> in) {
             const protocol::Reason reason = nack.reason < protocol::kReasons
                                                 ? protocol::Reason{nack.reason}
                                                 : protocol::Reason::kOpenFailed;
-            if (reason == protocol::Reason::kOpenFailed ||
-                reason == protocol::Reason::kCopyFailed) {
-                exports_.forget(request->where_.base);  // the handle may be at fault
-            }
+            offer_failed(*request, nack);
             request->outcome.reason = reason;
         }
+    } else {
+        malformed(in, "control");
+    }
+}
+
+/// What only processes of one node say to each other.
+void Engine::on_device_control(std::span<const std::byte> in, std::uint32_t sender) {
+    wire::DataAck ack;
+    wire::Freed freed;
+    wire::Want want;
+    wire::Descriptors descriptors;
+    if (wire::decode(in, ack)) {
+        on_slot_back(ack);
+    } else if (wire::decode(in, freed)) {
+        on_freed(freed, sender);
+    } else if (wire::decode(in, want)) {
+        on_want(want);
+    } else if (wire::decode(in, descriptors)) {
+        on_descriptors(descriptors);
     } else {
         malformed(in, "control");
     }
@@ -221,10 +267,7 @@ void Engine::arrive(const Arrived& arrived) {
         return;
     }
     // The sender has finished creating a communicator that this process is still creating.
-    if (Message* message = keep(arrived)) {
-        message->next = orphans_;
-        orphans_ = message;
-    }
+    keep_orphan(arrived);
 }
 
 void Engine::accept(Communicator& communicator, const Arrived& arrived) {
@@ -297,7 +340,7 @@ void Engine::release(Message& message) noexcept {
 Message* Engine::keep(const Arrived& arrived) {
     std::size_t room = arrived.assembly != nullptr    ? arrived.assembly->total
                        : arrived.body == Body::kEager ? arrived.data.size()
-                                                      : 0;
+                                                      : arrived.offers.size_bytes();
     // A small message to this process is copied now, so that its send completes as eager ones do.
     Request* self = arrived.body == Body::kSelf ? arrived.sender : nullptr;
     const bool copy_self =
@@ -326,9 +369,18 @@ Message* Engine::keep(const Arrived& arrived) {
             assembly->message = message;
         }
         message->arrived.shm_sender = Arrived::kNoSender;
-    } else if (arrived.ipc != nullptr) {
-        message->ipc_copy = *arrived.ipc;
-        message->arrived.ipc = &message->ipc_copy;
+    } else if (arrived.body == Body::kUcxRendezvous && may_be_for_device() &&
+               ucx_->can_reject(arrived.payload)) {
+        // UCX can be refused now or never, and fetches into host memory only: say no, and ask the
+        // sender again when the receive is known.
+        ucx_->reject(arrived.payload);
+        message->arrived.body = Body::kOffers;
+        message->arrived.refused_early = true;
+        message->arrived.payload = {};
+    } else if (!arrived.offers.empty()) {
+        std::memcpy(data, arrived.offers.data(), arrived.offers.size_bytes());
+        message->arrived.offers = {reinterpret_cast<const wire::Offer*>(data),
+                                   arrived.offers.size()};
     }
     if (copy_self) {
         const Status status = gather(*self, data);
@@ -339,6 +391,11 @@ Message* Engine::keep(const Arrived& arrived) {
         send_done(*self, protocol::Path::kSelf, status);
     }
     return message;
+}
+
+/// Whether a receive that is not posted yet may have its buffer on a device.
+bool Engine::may_be_for_device() const noexcept {
+    return cuda::Driver::find() != nullptr;
 }
 
 /// Lets go of what a message that nobody will receive still has at its sender.

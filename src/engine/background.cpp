@@ -133,8 +133,9 @@ int Engine::progress_aside() noexcept {
     return events;
 }
 
+/// Counts a request that the thread is to move on.
 void Engine::watch(Request& request) noexcept {
-    if (watched_ && request.buffer_.bytes > std::min(limits_.eager, limits_.device_eager)) {
+    if (request.buffer_.bytes > std::min(limits_.eager, limits_.device_eager)) {
         request.large_ = true;
         if (large_.fetch_add(1, std::memory_order_relaxed) == 0) {
             large_.notify_one();  // no system call unless the thread waits

@@ -22,6 +22,8 @@ struct Peer {
     bool same_process = false;
     bool same_node = false;
     bool shm_tried = false;
+    bool direct_failed = false;  ///< it could not map our memory: bounce buffers are offered too
+    bool bounce_failed = false;  ///< nor those
     bool guarded = false;  ///< on this machine, and neither may read the other's memory
     std::unique_ptr<mover::shm::Link> link;  ///< null: not by shared memory
     mover::ucx::Endpoint endpoint = nullptr;

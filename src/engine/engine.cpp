@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "cuda/driver.hpp"
+#include "engine/device_state.hpp"
 #include "engine/piece.hpp"
 #include "memory/always_host.hpp"
 #include "memory/copy.hpp"
@@ -14,9 +15,10 @@
 namespace beeline::engine {
 namespace {
 
-constexpr unsigned kUcxEvery = 16;        // polls between two looks at a quiet UCX
-constexpr unsigned kUcxInterest = 512;    // polls UCX stays interesting after an event
-constexpr std::size_t kHeaderRoom = 640;  // largest header in a slot (an RTS)
+constexpr unsigned kUcxEvery = 16;         // polls between two looks at a quiet UCX
+constexpr unsigned kPollsPerCheck = 1024;  // of the shared memory queue's soundness
+constexpr unsigned kUcxInterest = 512;     // polls UCX stays interesting after an event
+constexpr std::size_t kHeaderRoom = 640;   // largest header in a slot (an RTS)
 constexpr std::size_t kStagingChunks = 32;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
@@ -36,17 +38,19 @@ mover::shm::Geometry geometry_of(const config::Params& params) noexcept {
 
 }  // namespace
 
-Engine::Engine(const config::Params& params)
+Engine::Engine(const config::Params& params, std::uint64_t secret)
     : params_(params),
       limits_{params.pml_eager_limit, params.pml_fragments_limit, params.pml_ucx_eager_limit,
               params.pml_device_eager_limit},
       node_(topo::this_node()),
+      table_(secret),
       exports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
-      imports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
+      imports_(static_cast<std::size_t>(params.pml_ipc_cache_entries), params.pml_ipc_cache_bytes),
+      device_(std::make_unique<DeviceState>(params)),
       staging_(std::max(params.pml_staging_chunk, params.pml_device_eager_limit), kStagingChunks) {}
 
-Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params) {
-    std::unique_ptr<Engine> engine(new Engine(params));
+Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params, std::uint64_t secret) {
+    std::unique_ptr<Engine> engine(new Engine(params, secret));
     auto ucx = mover::ucx::Lane::create({on_ucx, engine.get()});
     if (!ucx) {
         return ucx.status();
@@ -142,6 +146,7 @@ Communicator* Engine::add_communicator(std::uint32_t id, int rank, int peers, Re
     while (mine != nullptr) {
         Message* message = mine;
         mine = mine->next;
+        forget_orphan(*message);
         replay(*communicator, message);
     }
     return communicator;
@@ -194,11 +199,20 @@ int Engine::progress() {
         events += take_over();
     }
     events += poll();
+    if (++polls_ % kPollsPerCheck == 0 && shm_ != nullptr) {
+        shm_->check();
+    }
     if (!pulls_.empty()) {
         poll_pulls(events);
     }
     if (!copying_.empty() || !to_send_.empty() || !waiting_payloads_.empty()) {
         poll_pieces(events);
+    }
+    if (bouncing()) {
+        poll_bounces(events);
+    }
+    if (exports_.entries() != 0) {
+        look_for_freed();
     }
     while (!controls_.empty() && try_control(*controls_.front().peer, controls_.front().message)) {
         controls_.pop_front();
@@ -237,8 +251,8 @@ int Engine::progress() {
 
 bool Engine::idle() const noexcept {
     return controls_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
-           copying_.empty() && to_send_.empty() && ended_.empty() && unresolved_ == nullptr &&
-           ucx_->outstanding() == 0;
+           copying_.empty() && to_send_.empty() && device_->sends.empty() && !bouncing() &&
+           ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0;
 }
 
 void Engine::close_peers(void (*progress_host)()) {
@@ -252,6 +266,9 @@ void Engine::close_peers(void (*progress_host)()) {
 
 void Engine::release_device_resources() {
     imports_.clear();
+    device_->pools.clear();
+    device_->rings.release();
+    exports_.clear();
     for (Pinned& pinned : sender_pinned_) {
         if (!pinned.memory.empty()) {
             memory::unregister_host(*pinned.side.driver, pinned.side.context, pinned.memory.data());
@@ -306,14 +323,23 @@ void Engine::count(protocol::Path path, std::size_t bytes, protocol::Reason reas
     }
 }
 
+void Engine::drop_bounce(Request& request) noexcept {
+    if (request.lent_) {
+        staging_.give_back(request.bounce_);
+        request.lent_ = false;
+    } else {
+        std::free(request.bounce_);
+    }
+    request.bounce_ = nullptr;
+}
+
 void Engine::finish(Request& request, Status status) {
     if (request.id_ != 0) {
         table_.remove(request.id_);
         request.id_ = 0;
     }
     if (request.bounce_ != nullptr) {
-        std::free(request.bounce_);
-        request.bounce_ = nullptr;
+        drop_bounce(request);
     }
     request.active_ = false;
     request.outcome.status = status;
@@ -335,10 +361,9 @@ void Engine::send_done(Request& request, protocol::Path path, Status status) {
 }
 
 void Engine::receive_done(Request& request, Status status) {
-    if (request.bounce_ != nullptr && request.outcome.bytes != 0 && status == Status::kOk) {
-        status =
-            memory::unpack(*request.buffer_.layout, request.buffer_.count, request.buffer_.address,
-                           request.where_, 0, request.bounce_, request.outcome.bytes);
+    if (request.import_ != nullptr) {  // the sender's bounce buffer
+        imports_.release(request.import_);
+        request.import_ = nullptr;
     }
     if (status == Status::kOk && request.outcome.status == Status::kTruncated) {
         status = Status::kTruncated;

@@ -23,6 +23,7 @@
 #include "engine/request_table.hpp"
 #include "memory/staging_pool.hpp"
 #include "mover/cuda_ipc/handles.hpp"
+#include "mover/cuda_ipc/verdicts.hpp"
 #include "protocol/select.hpp"
 #include "wire/headers.hpp"
 
@@ -35,7 +36,9 @@ enum class SendMode : std::uint8_t { kStandard, kSynchronous };
 class Engine {
  public:
     /// Starts the lanes with these parameters. kUnsupported, logged, when UCX cannot be started.
-    static Result<std::unique_ptr<Engine>> create(const config::Params& params);
+    /// `secret`: what request ids follow from, see RequestTable; 0 makes them predictable.
+    static Result<std::unique_ptr<Engine>> create(const config::Params& params,
+                                                  std::uint64_t secret = random_secret());
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -116,12 +119,17 @@ class Engine {
 
     const Counters& counters() const noexcept { return counters_; }
     const mover::cuda_ipc::ImportCache& imports() const noexcept { return imports_; }
+    const mover::cuda_ipc::ExportCache& exports() const noexcept { return exports_; }
+    const mover::cuda_ipc::Verdicts& verdicts() const noexcept;
 
  private:
     friend class Background;
     struct Piece;
     struct Control;
     struct WaitingPayload;
+    struct BounceChunk;
+    struct PendingPull;
+    struct DeviceState;
     /// Shared memory that was offered to CUDA; empty `memory` when it was refused.
     struct Pinned {
         std::span<std::byte> memory;
@@ -129,7 +137,8 @@ class Engine {
         bool tried = false;
     };
 
-    explicit Engine(const config::Params& params);
+    Engine(const config::Params& params, std::uint64_t secret);
+    static std::uint64_t random_secret() noexcept;
 
     // background.cpp: progress by a thread of its own
     int progress_aside() noexcept;  // -1: a caller is in the engine
@@ -145,13 +154,21 @@ class Engine {
     static bool on_ucx(void* self, std::span<const std::byte> header,
                        const mover::ucx::Payload& payload);
     void on_eager(std::span<const std::byte> header, std::span<const std::byte> data,
-                  std::uint32_t shm_sender);
+                  std::uint32_t shm_sender, protocol::Path path);
     void on_rts(std::span<const std::byte> in, const mover::ucx::Payload* payload);
     void on_control(std::span<const std::byte> in);
+    void on_device_control(std::span<const std::byte> in, std::uint32_t sender);
     void on_fragment(const wire::Data& header, std::span<const std::byte> data,
                      std::uint32_t sender);
     void malformed(std::span<const std::byte> in, const char* lane) noexcept;
     void arrive(const Arrived& arrived);
+
+    // origin.cpp: what a peer may name, and what is kept of what it sends too early
+    bool may_name(std::span<const std::byte> in, std::uint32_t sender) noexcept;
+    bool reachable(Peer& peer);
+    void keep_orphan(const Arrived& arrived);
+    void forget_orphan(const Message& message) noexcept;
+
     void accept(Communicator& communicator, const Arrived& arrived);
     void match(Communicator& communicator, const Arrived& arrived);
     void match_kept(Communicator& communicator, Message* message);
@@ -160,6 +177,7 @@ class Engine {
     void drop(Message* message);
     void release(Message& message) noexcept;
     void refuse_unmatched(const Arrived& arrived);
+    bool may_be_for_device() const noexcept;
     Communicator* find(std::uint32_t context) const noexcept {
         return context < communicators_.size() ? communicators_[context] : nullptr;
     }
@@ -180,6 +198,7 @@ class Engine {
     void tell_unreadable(Request& request);
     Status gather(Request& request, void* out);
     Status to_host(Request& request);
+    Status lend(Request& request, std::size_t bytes);
     mover::shm::Link* link(Peer& peer);
     mover::ucx::Endpoint endpoint(Peer& peer);
     void control(Peer& peer, std::span<const std::byte> message);
@@ -189,13 +208,18 @@ class Engine {
 
     // receive.cpp: a matched receive
     void deliver(Request& request, const Arrived& arrived);
-    void scatter(Request& request, std::span<const std::byte> data);
+    void scatter(Request& request, std::span<const std::byte> data, bool pinned);
+    Status put(Request& request, std::span<const std::byte> data);
+    Status put_pageable(Request& request, std::span<const std::byte> data);
+    Status through_chunks(Request& sender, Request& request, std::size_t bytes);
     void from_self(Request& request, Request& sender);
     void from_ucx(Request& request, const Arrived& arrived);
-    bool fetch_part(Request& request, const Arrived& arrived);
     void from_offers(Request& request, const Arrived& arrived);
+    void after_refusal(Request& request, std::uint32_t sender_chunk);
     void ask_staged(Request& request, std::uint32_t sender_chunk);
-    void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk);
+    void ask(Request& request, std::uint32_t sender_chunk, wire::OfferType choice);
+    void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk,
+                  wire::OfferType choice);
     void abandon(Request& request);
     static void on_fetched(mover::ucx::Operation* operation, Status status);
 
@@ -206,15 +230,57 @@ class Engine {
     void assembled(Assembly& assembly);
     void disown(Assembly* assembly) noexcept;
 
-    // pull.cpp: CUDA IPC get
-    bool start_pull(Request& request, const wire::IpcOffer& offer);
-    void refuse(Request& request, protocol::Reason reason);
+    // offers.cpp: what the sender of device memory offers, and what happens to it
+    void device_offers(Request& request, wire::Rts& rts);
+    bool offer_direct(Request& request, wire::Rts& rts);
+    bool offer_bounce(Request& request, wire::Rts& rts);
+    const char* bounce_refusal(const Request& request) const noexcept;
+    void offer_failed(const Request& request, const wire::Nack& nack);
+    void tell_freed();
+    void look_for_freed();
+    void on_freed(const wire::Freed& freed, std::uint32_t sender);
+    void on_want(const wire::Want& want);
+    Status send_descriptors(const Request& request, const wire::Want& want);
+
+    // bounce.cpp: through a buffer on the sender's device, both sides
+    void send_bounced(Request& request, const wire::Cts& cts);
+    void advance_bounced(Request& request);
+    bool fill_slot(Request& request);
+    bool send_slot(const BounceChunk& chunk);
+    void slot_back(BounceChunk* chunk, Status status);
+    void on_slot_back(const wire::DataAck& ack);
+    void receive_bounced(Request& request, const wire::IpcOffer& offer,
+                         mover::cuda_ipc::Import* import);
+    void on_slot_filled(const wire::Data& data);
+    void slot_emptied(BounceChunk* chunk, Status status);
+    void poll_bounces(int& events);
+    bool bouncing() const noexcept;
+
+    // pull.cpp: by mapping the sender's memory
+    void try_offers(Request& request, std::span<const wire::Offer> offers,
+                    std::uint32_t sender_chunk);
+    Status take_offer(Request& request, const wire::Offer& offer);
+    Status map(Request& request, const wire::Offer& offer, mover::cuda_ipc::Import*& import);
+    Status map_pool_memory(Request& request, const wire::Offer& offer,
+                           mover::cuda_ipc::Import*& import);
+    Status map_descriptors(Request& request, const wire::Offer& offer, std::uint64_t token,
+                           mover::cuda_ipc::Import*& import);
+    Status start_pull(Request& request, const wire::Offer& offer, mover::cuda_ipc::Import* import);
+    Status want(Request& request, const wire::Offer& offer);
+    void on_descriptors(const wire::Descriptors& answer);
+    void refuse(Request& request, protocol::Reason reason, wire::OfferType offer);
     void poll_pulls(int& events);
 
     // staged.cpp: chunks through host memory, the sender's side; and polling of both sides' pieces
     void on_cts(const wire::Cts& cts);
     void advance(Request& request);
     bool start_piece(Request& request);
+    bool house(Request& request, Piece* piece);
+    memory::Packing packing_of(const Piece& piece) const noexcept;
+    Result<memory::AsyncCopy> fill(const Request& request, const Piece& piece);
+    static protocol::Path path_of(const Request& request) noexcept {
+        return request.whole_ ? protocol::Path::kUcx : protocol::Path::kStaged;
+    }
     void send_piece(Piece* piece);
     void piece_sent(Piece* piece, Status status);
     void end_staged_send(Request& request);
@@ -232,12 +298,14 @@ class Engine {
     bool on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payload);
     bool fetch(Request& request, const wire::Data& data, const mover::ucx::Payload& payload);
     void place(Request& request, Piece* piece);
+    Result<memory::AsyncCopy> spread(const Request& request, const Piece& piece);
     void piece_received(Piece* piece, Status status);
     static void on_piece_fetched(mover::ucx::Operation* operation, Status status);
     void sender_failed(const wire::Nack& nack);
 
     // engine.cpp
     void finish(Request& request, Status status);
+    void drop_bounce(Request& request) noexcept;
     void send_done(Request& request, protocol::Path path, Status status);
     void receive_done(Request& request, Status status);
     void count(protocol::Path path, std::size_t bytes, protocol::Reason reason) noexcept;
@@ -254,10 +322,13 @@ class Engine {
     std::vector<std::unique_ptr<Peer>> peers_;
     bool remote_peers_ = false;  // some peer is reached by UCX alone
     unsigned idle_polls_ = 0;
+    unsigned polls_ = 0;
     unsigned ucx_interest_ = 0;  // polls for which UCX is asked every time
     std::vector<Communicator*> communicators_;
     std::vector<std::unique_ptr<Assembly>> assemblies_;
     Message* orphans_ = nullptr;  // newest first
+    std::size_t orphan_count_ = 0;
+    std::size_t orphan_bytes_ = 0;
     RequestTable<Request> table_;
     List<Request> waiting_sends_;  // no slot, chunk or queue room yet
     List<Request> pulls_;          // CUDA IPC copies under way
@@ -270,6 +341,8 @@ class Engine {
     mover::cuda_ipc::ExportCache exports_;
     mover::cuda_ipc::ImportCache imports_;
     unsigned contexts_lost_ = 0;  // as far as imports_ knows
+    CUresult last_pool_error_ = CUDA_SUCCESS;
+    std::unique_ptr<DeviceState> device_;
     memory::StagingPool staging_;
     Pinned own_pinned_;
     std::vector<Pinned> sender_pinned_;

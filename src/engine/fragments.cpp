@@ -68,7 +68,13 @@ bool Engine::fragments(Request& request) {
     return true;
 }
 
+/// Null when the sender already has a message of this id under way.
 Assembly* Engine::start_assembly(const Arrived& arrived, std::uint32_t sender) {
+    for (const auto& other : assemblies_) {
+        if (other->id == arrived.envelope.sender_request && other->sender == sender) {
+            return nullptr;
+        }
+    }
     auto assembly = std::make_unique<Assembly>();
     assembly->sender = sender;
     assembly->id = arrived.envelope.sender_request;
@@ -88,14 +94,12 @@ void Engine::assemble_into(Request& request, Assembly& assembly, std::span<const
         assembly.into = request.data_;
     } else if (assembly.room != 0) {
         // Not contiguous or not the CPU's to write: whole first, then in place.
-        request.bounce_ = static_cast<std::byte*>(std::malloc(assembly.room));
-        assembly.into = request.bounce_;
-        if (assembly.into == nullptr) {
+        if (const Status lent = lend(request, assembly.room); lent != Status::kOk) {
             assembly.request = nullptr;
-            log(LogLevel::kError, "no memory to receive a message of %zu bytes", assembly.room);
-            receive_done(request, Status::kNoMemory);
+            receive_done(request, lent);
             return;
         }
+        assembly.into = request.bounce_;
     }
     const std::size_t length = std::min(start.size(), assembly.room);
     if (length != 0) {
@@ -139,14 +143,10 @@ void Engine::assembled(Assembly& assembly) {
     }
     Request& request = *assembly.request;
     if (request.bounce_ == nullptr) {
-        request.outcome.path = protocol::Path::kShm;
         receive_done(request, Status::kOk);
         return;
     }
-    std::byte* bounce = request.bounce_;
-    request.bounce_ = nullptr;
-    scatter(request, {bounce, request.outcome.bytes});
-    std::free(bounce);
+    scatter(request, {request.bounce_, request.outcome.bytes}, request.lent_);
 }
 
 /// Nobody wants the message: its remaining fragments are dropped as they come.

@@ -1,50 +1,275 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rendezvous by CUDA IPC: the receiver maps the sender's allocation and copies out of it.
+// Rendezvous by mapping: the receiver maps the sender's memory and copies out of it.
+#include <algorithm>
 #include <cstring>
 
 #include "base/log.hpp"
-#include "engine/engine.hpp"
-#include "engine/piece.hpp"
+#include "cuda/context.hpp"
+#include "engine/device_state.hpp"
 #include "memory/copy.hpp"
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
 
-bool Engine::start_pull(Request& request, const wire::IpcOffer& offer) {
-    CUipcMemHandle handle;
-    static_assert(sizeof handle == sizeof offer.handle);
-    std::memcpy(&handle, offer.handle.data(), sizeof handle);
-    const memory::Pointer& to = request.where_;
-    memory::Pointer from = to;
-    from.kind = memory::Kind::kDevice;
+using mover::cuda_ipc::HandleKind;
+using mover::cuda_ipc::Import;
+
+namespace {
+
+/// What a bounce buffer is mapped by is a legacy handle too.
+constexpr HandleKind kind_of(wire::OfferType type) noexcept {
+    return type == wire::OfferType::kVmm    ? HandleKind::kVmm
+           : type == wire::OfferType::kPool ? HandleKind::kPool
+                                            : HandleKind::kLegacy;
+}
+
+constexpr protocol::Path way_of(wire::OfferType type) noexcept {
+    return type == wire::OfferType::kVmm    ? protocol::Path::kCudaVmm
+           : type == wire::OfferType::kPool ? protocol::Path::kCudaPool
+                                            : protocol::Path::kCudaIpc;
+}
+
+mover::cuda_ipc::Pair pair_of(const Peer& peer, const memory::Pointer& to,
+                              const wire::Offer& offer) noexcept {
+    return {key_of(peer), offer.ipc.device_uuid, to.device, kind_of(offer.type)};
+}
+
+}  // namespace
+
+/// Takes the first offer that works; chunks through the host when none does.
+void Engine::try_offers(Request& request, std::span<const wire::Offer> offers,
+                        std::uint32_t sender_chunk) {
+    for (std::size_t i = 0; i < offers.size(); ++i) {
+        const wire::Offer& offer = offers[i];
+        if (!device_->verdicts.allows(pair_of(*request.peer_, request.where_, offer))) {
+            refuse(request, protocol::Reason::kRefused, offer.type);
+            continue;
+        }
+        const Status status = take_offer(request, offer);
+        if (status == Status::kOk) {
+            return;
+        }
+        if (status == Status::kRetry) {
+            device_->pending.push_back(
+                {&request,
+                 {offers.begin() + static_cast<std::ptrdiff_t>(i), offers.end()},
+                 sender_chunk});
+            return;
+        }
+        refuse(request, protocol::Reason::kOpenFailed, offer.type);
+    }
+    ask_staged(request, sender_chunk);
+}
+
+/// kRetry when descriptors have been asked for.
+Status Engine::take_offer(Request& request, const wire::Offer& offer) {
     // The first copy after a device reset finds it out; the second has a new mapping.
-    for (int attempt = 0; attempt < 2; ++attempt) {
+    Status status = Status::kNotFound;
+    for (int attempt = 0; attempt < 2 && status == Status::kNotFound; ++attempt) {
         if (const unsigned lost = memory::contexts_lost(); lost != contexts_lost_) {
             contexts_lost_ = lost;
             imports_.forget_lost();
         }
-        auto import =
-            imports_.acquire(*to.driver, to.context, reinterpret_cast<std::uint64_t>(request.peer_),
-                             offer.base, offer.allocation_bytes, offer.buffer_id, handle);
-        if (!import) {
-            return false;
+        Import* import = nullptr;
+        status = map(request, offer, import);
+        if (status != Status::kOk) {
+            return status;
         }
-        const auto* source = reinterpret_cast<const void*>((*import)->mapped + offer.offset);
-        auto copy = memory::AsyncCopy::start(request.data_, to, source, from, request.wanted_,
-                                             memory::WhenLost::kFail);
-        if (copy) {
-            request.import_ = *import;
-            request.copy_ = std::move(*copy);
-            request.outcome.path = protocol::Path::kCudaIpc;
-            pulls_.push_back(&request);
-            return true;
+        if (offer.type == wire::OfferType::kBounce) {
+            receive_bounced(request, offer.ipc, import);
+            return Status::kOk;
         }
-        imports_.discard(*import);
-        if (copy.status() != Status::kNotFound) {
-            return false;
-        }
+        status = start_pull(request, offer, import);
     }
-    return false;
+    return status == Status::kOk ? Status::kOk : Status::kDriver;
+}
+
+/// The mapping of what is offered, in use; kRetry when its descriptors have been asked for.
+Status Engine::map(Request& request, const wire::Offer& offer, Import*& import) {
+    const memory::Pointer& to = request.where_;
+    const std::uint64_t peer = key_of(*request.peer_);
+    const wire::IpcOffer& ipc = offer.ipc;
+    switch (offer.type) {
+        case wire::OfferType::kVmm:
+            import = imports_.find(to.context, peer, ipc.base, ipc.allocation_bytes, ipc.buffer_id);
+            return import != nullptr ? Status::kOk : want(request, offer);
+        case wire::OfferType::kPool:
+            if (device_->pools.knows(peer, ipc.detail) &&
+                map_pool_memory(request, offer, import) == Status::kOk) {
+                return Status::kOk;
+            }
+            return want(request, offer);  // also when another pool has the name since
+        default:
+            break;
+    }
+    CUipcMemHandle handle;
+    static_assert(sizeof handle == sizeof ipc.handle);
+    std::memcpy(&handle, ipc.handle.data(), sizeof handle);
+    auto opened = imports_.acquire(*to.driver, to.context, peer, ipc.base, ipc.allocation_bytes,
+                                   ipc.buffer_id, handle);
+    const auto pair = pair_of(*request.peer_, to, offer);
+    if (!opened) {
+        device_->verdicts.failed(pair, "cuIpcOpenMemHandle", imports_.last_error());
+        return Status::kDriver;
+    }
+    if ((*opened)->users == 1) {
+        device_->verdicts.succeeded(pair);
+    }
+    import = *opened;
+    return Status::kOk;
+}
+
+Status Engine::start_pull(Request& request, const wire::Offer& offer, Import* import) {
+    memory::Pointer from = request.where_;
+    from.kind = memory::Kind::kDevice;
+    // Data that is not at the start of what was mapped: only its offset travels.
+    const auto* source = reinterpret_cast<const void*>(import->mapped + offer.ipc.offset);
+    auto copy = memory::AsyncCopy::start(request.data_, request.where_, source, from,
+                                         request.wanted_, memory::WhenLost::kFail);
+    if (!copy) {
+        imports_.discard(import);
+        return copy.status();
+    }
+    request.import_ = import;
+    request.copy_ = std::move(*copy);
+    request.outcome.path = way_of(offer.type);
+    pulls_.push_back(&request);
+    return Status::kOk;
+}
+
+/// Opens an allocation of a pool that we know.
+Status Engine::map_pool_memory(Request& request, const wire::Offer& offer, Import*& import) {
+    const memory::Pointer& to = request.where_;
+    const wire::IpcOffer& ipc = offer.ipc;
+    CUmemPoolPtrExportData name;
+    std::memcpy(&name, ipc.handle.data(), sizeof name);
+    CUdeviceptr address = 0;
+    const cuda::ContextScope scope(*to.driver, to.context);
+    const cuda::CaptureScope captures(*to.driver);
+    const CUresult result = device_->pools.open(key_of(*request.peer_), ipc.detail, name, address);
+    if (result != CUDA_SUCCESS) {
+        device_->pools.forget(key_of(*request.peer_), ipc.detail);
+        last_pool_error_ = result;
+        return Status::kDriver;
+    }
+    Import made;
+    made.peer = key_of(*request.peer_);
+    made.base = ipc.base;
+    made.bytes = ipc.allocation_bytes;
+    made.buffer_id = ipc.buffer_id;
+    made.driver = to.driver;
+    made.context = made.user = to.context;
+    made.mapped = address;
+    made.kind = HandleKind::kPool;
+    import = imports_.insert(made);
+    return Status::kOk;
+}
+
+/// Asks for the descriptors behind an offer.
+Status Engine::want(Request& request, const wire::Offer& offer) {
+    auto socket = device_->inbox.name();
+    if (!socket) {
+        device_->verdicts.failed(pair_of(*request.peer_, request.where_, offer),
+                                 "a socket for descriptors", CUDA_ERROR_OPERATING_SYSTEM);
+        return socket.status();
+    }
+    request.id_ = table_.add(&request);
+    wire::Want want;
+    want.sender_request = request.remote_id_;
+    want.receiver_request = request.id_;
+    want.socket = *socket;
+    want.offer = offer.type;
+    control(*request.peer_, std::as_bytes(std::span(&want, 1)));
+    return Status::kRetry;
+}
+
+void Engine::on_descriptors(const wire::Descriptors& answer) {
+    Request* request = find_request(answer.receiver_request, Request::Kind::kReceive);
+    const auto found =
+        std::find_if(device_->pending.begin(), device_->pending.end(),
+                     [&](const PendingPull& pending) { return pending.request == request; });
+    if (request == nullptr || found == device_->pending.end()) {
+        return;
+    }
+    const PendingPull pending = std::move(*found);
+    device_->pending.erase(found);
+    table_.remove(request->id_);
+    request->id_ = 0;
+    const wire::Offer& offer = pending.offers.front();
+    Import* import = nullptr;
+    Status status = Status::kDriver;
+    const auto pair = pair_of(*request->peer_, request->where_, offer);
+    if (answer.status == 0) {
+        status = map_descriptors(*request, offer, answer.receiver_request, import);
+    } else {
+        device_->verdicts.failed(pair, "the sender's export", CUDA_ERROR_NOT_SUPPORTED);
+    }
+    if (status == Status::kOk) {
+        device_->verdicts.succeeded(pair);
+        status = start_pull(*request, offer, import);
+    }
+    if (status != Status::kOk) {
+        refuse(*request, protocol::Reason::kOpenFailed, offer.type);
+        try_offers(*request, std::span(pending.offers).subspan(1), pending.sender_chunk);
+    }
+}
+
+/// Takes the descriptors out of the socket and maps what they stand for.
+Status Engine::map_descriptors(Request& request, const wire::Offer& offer, std::uint64_t token,
+                               Import*& import) {
+    using namespace mover::cuda_ipc;
+    const memory::Pointer& to = request.where_;
+    const cuda::ContextScope scope(*to.driver, to.context);
+    const cuda::CaptureScope captures(*to.driver);
+    const std::int64_t pid = request.peer_->address.shm.pid;
+    const wire::IpcOffer& ipc = offer.ipc;
+    const std::uint64_t peer = key_of(*request.peer_);
+    const auto refused = [&](const char* step, CUresult result) {
+        device_->verdicts.failed(pair_of(*request.peer_, to, offer), step, result);
+        cuda::report_failure(*to.driver, step, result, reinterpret_cast<const void*>(ipc.base),
+                             "messages from this peer's memory go another way");
+        return Status::kDriver;
+    };
+    if (offer.type == wire::OfferType::kPool) {
+        CUresult result = CUDA_ERROR_OPERATING_SYSTEM;
+        device_->inbox.receive(pid, token, [&](const Parcel& parcel) {
+            result = device_->pools.add(*to.driver, peer, ipc.detail, parcel.descriptor, to.device);
+            return result == CUDA_SUCCESS;
+        });
+        if (result != CUDA_SUCCESS) {
+            return refused("cuMemPoolImportFromShareableHandle", result);
+        }
+        return map_pool_memory(request, offer, import) == Status::kOk
+                   ? Status::kOk
+                   : refused("cuMemPoolImportPointer", last_pool_error_);
+    }
+    import = imports_.find(to.context, peer, ipc.base, ipc.allocation_bytes, ipc.buffer_id);
+    VmmMapping mapping(*to.driver);
+    const bool wanted = import == nullptr && mapping.reserve(ipc.allocation_bytes);
+    std::size_t parts = 0;
+    const Status received = device_->inbox.receive(pid, token, [&](const Parcel& parcel) {
+        return !wanted || (++parts <= ipc.detail && mapping.add(parcel.descriptor, parcel.value));
+    });
+    if (import != nullptr) {
+        return Status::kOk;  // another message has fetched it meanwhile
+    }
+    const CUdeviceptr mapped = received == Status::kOk && wanted ? mapping.finish(to.device) : 0;
+    if (mapped == 0) {
+        return refused("mapping cuMemCreate memory", mapping.result() != CUDA_SUCCESS
+                                                         ? mapping.result()
+                                                         : CUDA_ERROR_OPERATING_SYSTEM);
+    }
+    Import made;
+    made.peer = peer;
+    made.base = ipc.base;
+    made.bytes = ipc.allocation_bytes;
+    made.buffer_id = ipc.buffer_id;
+    made.driver = to.driver;
+    made.context = made.user = to.context;
+    made.mapped = mapped;
+    made.kind = HandleKind::kVmm;
+    import = imports_.insert(made);
+    return Status::kOk;
 }
 
 void Engine::poll_pulls(int& events) {
@@ -63,16 +288,20 @@ void Engine::poll_pulls(int& events) {
             if (status == Status::kOk) {
                 wire::Fin fin;
                 fin.sender_request = request->remote_id_;
-                fin.path = static_cast<std::uint8_t>(protocol::Path::kCudaIpc);
+                fin.path = static_cast<std::uint8_t>(request->outcome.path);
                 control(*request->peer_, std::as_bytes(std::span(&fin, 1)));
                 receive_done(*request, Status::kOk);
             } else {
-                refuse(*request, protocol::Reason::kCopyFailed);
+                refuse(*request, protocol::Reason::kCopyFailed, wire::OfferType::kIpc);
                 ask_staged(*request, 0);
             }
         }
         request = following;
     }
+}
+
+const mover::cuda_ipc::Verdicts& Engine::verdicts() const noexcept {
+    return device_->verdicts;
 }
 
 }  // namespace beeline::engine

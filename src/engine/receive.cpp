@@ -24,9 +24,12 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
     request.pieces_ = 0;
     request.driver_failed_ = false;
     request.id_ = 0;
-    watch(request);
-    if (watched_ && communicator.valid(source)) {
-        communicator.process(source);  // so that the thread need not leave the message to a caller
+    request.import_ = nullptr;
+    if (watched_) {
+        watch(request);
+        if (communicator.valid(source)) {
+            communicator.process(source);  // so that the thread need not leave it to a caller
+        }
     }
     if (match::Unexpected* found = communicator.matcher.post(&request)) {
         auto* message = static_cast<Message*>(found);
@@ -65,7 +68,10 @@ Status Engine::receive_matched(Request& request, Communicator& communicator, Mes
     request.pieces_ = 0;
     request.driver_failed_ = false;
     request.id_ = 0;
-    watch(request);
+    request.import_ = nullptr;
+    if (watched_) {
+        watch(request);
+    }
     deliver(request, message->arrived);
     release(*message);
     drop(message);
@@ -104,8 +110,9 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
         receive_done(request, Status::kDriver);
         return;
     }
-    if (request.peer_ == nullptr &&
-        (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) {
+    if ((request.peer_ == nullptr &&
+         (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) ||
+        (arrived.body == Body::kOffers && !reachable(*request.peer_))) {
         if (arrived.body == Body::kUcxRendezvous) {
             ucx_->reject(arrived.payload);
         }
@@ -120,6 +127,7 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     }
     switch (arrived.body) {
         case Body::kEager:
+            request.outcome.path = arrived.path;
             request.outcome.reason = protocol::Reason::kSmall;
             if (arrived.assembly != nullptr) {
                 assemble_into(request, *arrived.assembly,
@@ -129,7 +137,8 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
             if (request.where_.on_device() && arrived.shm_sender != Arrived::kNoSender) {
                 pin_payload(arrived.shm_sender, request.where_);
             }
-            scatter(request, arrived.data.first(request.outcome.bytes));
+            scatter(request, arrived.data.first(request.outcome.bytes),
+                    arrived.shm_sender != Arrived::kNoSender);
             return;
         case Body::kSelf:
             from_self(request, *arrived.sender);
@@ -143,24 +152,48 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     }
 }
 
-/// The whole message is in host memory: put it where it belongs and be done.
-void Engine::scatter(Request& request, std::span<const std::byte> data) {
-    Status status = Status::kOk;
+/// Puts a whole message that is in host memory where it belongs.
+Status Engine::put(Request& request, std::span<const std::byte> data) {
     if (data.empty()) {
-        status = Status::kOk;
-    } else if (request.data_ != nullptr) {
-        status = memory::copy(request.data_, request.where_, data.data(), memory::Pointer{},
-                              data.size());
+        return Status::kOk;
+    }
+    if (request.data_ != nullptr) {
+        return memory::copy(request.data_, request.where_, data.data(), memory::Pointer{},
+                            data.size());
+    }
+    return memory::unpack(*request.buffer_.layout, request.buffer_.count, request.buffer_.address,
+                          request.where_, 0, data.data(), data.size());
+}
+
+/// As put(), of data that CUDA doesn't know, for a device: by way of pinned memory where there is
+/// some. Small data is not worth a registration: it takes a slot of ours when those are registered
+/// already, else the driver's own staging.
+Status Engine::put_pageable(Request& request, std::span<const std::byte> data) {
+    std::uint32_t index = 0;
+    const bool small = data.size() <= limits_.device_eager;
+    std::byte* slot = small && !own_pinned_.memory.empty() ? shm_->take_slot(index) : nullptr;
+    std::byte* chunk = slot;
+    if (!small && data.size() <= staging_.chunk_bytes()) {
+        chunk = staging_.take(request.where_);
+    }
+    if (chunk == nullptr) {
+        return put(request, data);
+    }
+    std::memcpy(chunk, data.data(), data.size());
+    const Status status = put(request, {chunk, data.size()});
+    if (slot != nullptr) {
+        shm_->drop_slot(index);
     } else {
-        status =
-            memory::unpack(*request.buffer_.layout, request.buffer_.count, request.buffer_.address,
-                           request.where_, 0, data.data(), data.size());
+        staging_.give_back(chunk);
     }
-    if (request.outcome.path == protocol::Path::kNone) {
-        request.outcome.path = request.peer_ != nullptr && request.peer_->link != nullptr
-                                   ? protocol::Path::kShm
-                                   : protocol::Path::kUcx;
-    }
+    return status;
+}
+
+/// The whole message is in host memory, `pinned` when CUDA knows it: put it where it belongs and be
+/// done.
+void Engine::scatter(Request& request, std::span<const std::byte> data, bool pinned) {
+    const Status status =
+        request.where_.on_device() && !pinned ? put_pageable(request, data) : put(request, data);
     receive_done(request, status);
 }
 
@@ -175,41 +208,57 @@ void Engine::from_self(Request& request, Request& sender) {
         send_done(sender, protocol::Path::kSelf, status);
         return;
     }
-    // At least one side is not contiguous: through packed host memory.
-    std::byte* packed = nullptr;
-    const std::byte* data = sender.data_;
-    Status status = Status::kOk;
-    if (data == nullptr || sender.where_.on_device()) {
-        packed = static_cast<std::byte*>(std::malloc(sender.buffer_.bytes));
-        status = packed != nullptr ? gather(sender, packed) : Status::kNoMemory;
-        data = packed;
-    }
-    if (status == Status::kOk) {
-        scatter(request, {data, bytes});
-    } else {
-        receive_done(request, status);
-    }
-    std::free(packed);
+    // At least one side is not contiguous.
+    const Status status = sender.data_ != nullptr && !sender.where_.on_device()
+                              ? put(request, {sender.data_, bytes})
+                              : through_chunks(sender, request, bytes);
+    receive_done(request, status);
     send_done(sender, protocol::Path::kSelf, status);
 }
 
-void Engine::from_ucx(Request& request, const Arrived& arrived) {
-    const bool to_device = request.data_ != nullptr && request.where_.on_device();
-    if (to_device && ucx_->can_reject(arrived.payload)) {
-        ucx_->reject(arrived.payload);
-        refuse(request, protocol::Reason::kReceiverDevice);
-        ask_staged(request, arrived.sender_chunk);
-        return;
+/// Packs and unpacks `bytes` by way of one chunk of host memory.
+Status Engine::through_chunks(Request& sender, Request& request, std::size_t bytes) {
+    const std::size_t most = std::min(bytes, staging_.chunk_bytes());
+    Request& lender = request.where_.on_device() ? request : sender;
+    Status status = lend(lender, most);
+    for (std::size_t at = 0; at < bytes && status == Status::kOk; at += most) {
+        const std::size_t length = std::min(most, bytes - at);
+        std::byte* chunk = lender.bounce_;
+        status =
+            sender.data_ != nullptr
+                ? memory::copy(chunk, memory::Pointer{}, sender.data_ + at, sender.where_, length)
+                : memory::pack(*sender.buffer_.layout, sender.buffer_.count, sender.buffer_.address,
+                               sender.where_, at, chunk, length);
+        if (status != Status::kOk) {
+            break;
+        }
+        status =
+            request.data_ != nullptr
+                ? memory::copy(request.data_ + at, request.where_, chunk, memory::Pointer{}, length)
+                : memory::unpack(*request.buffer_.layout, request.buffer_.count,
+                                 request.buffer_.address, request.where_, at, chunk, length);
     }
-    if (arrived.payload.bytes > request.outcome.bytes && fetch_part(request, arrived)) {
+    return status;
+}
+
+void Engine::from_ucx(Request& request, const Arrived& arrived) {
+    const bool to_device = request.where_.on_device();
+    const bool whole = request.data_ != nullptr && arrived.payload.bytes == request.outcome.bytes;
+    if ((to_device || !whole) && ucx_->can_reject(arrived.payload)) {
+        ucx_->reject(arrived.payload);
+        after_refusal(request, arrived.sender_chunk);
         return;
     }
     request.outcome.path = protocol::Path::kUcx;
+    if (request.outcome.bytes == 0) {  // too late to refuse, but rejecting ends the send as well
+        ucx_->reject(arrived.payload);
+        receive_done(request, Status::kOk);
+        return;
+    }
     request.outcome.reason = protocol::Reason::kHostMemory;
     std::byte* into = request.data_;
-    if (into == nullptr || to_device || arrived.payload.bytes != request.outcome.bytes) {
-        // Not contiguous, longer than the receive, or for a device after UCX's offer can no longer
-        // be refused: fetched whole, then put in place.
+    if (to_device || !whole) {
+        // And UCX's offer can no longer be refused: fetched whole, then put in place.
         request.bounce_ = static_cast<std::byte*>(std::malloc(arrived.payload.bytes));
         into = request.bounce_;
         if (into == nullptr) {
@@ -231,39 +280,21 @@ void Engine::from_ucx(Request& request, const Arrived& arrived) {
     }
 }
 
-/// A message longer than its receive: UCX would bring all of it, for which there may be no memory,
-/// so the part that fits is asked for in chunks. False when UCX's offer can no longer be refused.
-bool Engine::fetch_part(Request& request, const Arrived& arrived) {
-    const bool told = ucx_->can_reject(arrived.payload);
-    if (!told && request.outcome.bytes != 0) {
-        return false;
-    }
-    ucx_->reject(arrived.payload);
-    if (request.outcome.bytes != 0) {
-        ask_staged(request, arrived.sender_chunk);
-        return true;
-    }
-    if (told) {
-        send_cts(request, 0, 0);  // ends the send
-    }
-    request.outcome.path = protocol::Path::kUcx;
-    receive_done(request, Status::kOk);
-    return true;
-}
-
 void Engine::on_fetched(mover::ucx::Operation* operation, Status status) {
     auto& engine = *static_cast<Engine*>(operation->engine);
     auto& request = *static_cast<Request*>(operation->owner);
-    if (request.bounce_ != nullptr && request.data_ != nullptr && status == Status::kOk) {
-        status = memory::copy(request.data_, request.where_, request.bounce_, memory::Pointer{},
-                              request.outcome.bytes);
-        std::free(request.bounce_);
-        request.bounce_ = nullptr;
+    if (request.bounce_ != nullptr && status == Status::kOk) {
+        engine.scatter(request, {request.bounce_, request.outcome.bytes}, false);
+        return;
     }
     engine.receive_done(request, status);
 }
 
 void Engine::from_offers(Request& request, const Arrived& arrived) {
+    if (arrived.refused_early) {
+        after_refusal(request, arrived.sender_chunk);
+        return;
+    }
     if (request.outcome.bytes == 0) {
         // A receive of nothing: the sender is done, whatever it offered.
         wire::Fin fin;
@@ -273,50 +304,66 @@ void Engine::from_offers(Request& request, const Arrived& arrived) {
         return;
     }
     protocol::ReceiveFacts facts;
-    facts.ipc_offered = arrived.ipc != nullptr;
+    facts.ipc_offered = !arrived.offers.empty();
     facts.enabled = params_.pml_cuda_ipc;
     facts.on_device = request.where_.on_device();
     facts.contiguous = request.data_ != nullptr;
     const protocol::Reason reason = protocol::choose_pull(facts);
     request.outcome.reason = reason;
     if (reason == protocol::Reason::kDirect) {
-        if (start_pull(request, *arrived.ipc)) {
-            return;
-        }
-        refuse(request, protocol::Reason::kOpenFailed);
-    } else if (reason != protocol::Reason::kNone) {
-        refuse(request, reason);
+        try_offers(request, arrived.offers, arrived.sender_chunk);
+        return;
+    }
+    if (reason != protocol::Reason::kNone) {
+        refuse(request, reason, arrived.offers.front().type);
     }
     ask_staged(request, arrived.sender_chunk);
 }
 
+/// The sender's UCX rendezvous was refused: asks for the data in the way that suits the receive.
+void Engine::after_refusal(Request& request, std::uint32_t sender_chunk) {
+    if (request.outcome.bytes == 0) {
+        // Not by a FIN, which would not be heard while UCX has yet to tell the sender.
+        send_cts(request, 0, sender_chunk, wire::OfferType::kStaged);
+        receive_done(request, Status::kOk);
+        return;
+    }
+    if (request.where_.on_device()) {
+        refuse(request, protocol::Reason::kReceiverDevice, wire::OfferType::kStaged);
+    } else {
+        request.outcome.reason = protocol::Reason::kHostMemory;
+    }
+    const bool straight = request.data_ != nullptr && !request.where_.on_device() &&
+                          request.outcome.status != Status::kTruncated;
+    ask(request, sender_chunk, straight ? wire::OfferType::kUcx : wire::OfferType::kStaged);
+}
+
 /// Tells the sender why its better offer is not taken.
-void Engine::refuse(Request& request, protocol::Reason reason) {
+void Engine::refuse(Request& request, protocol::Reason reason, wire::OfferType offer) {
     request.outcome.reason = reason;
     wire::Nack nack;
     nack.sender_request = request.remote_id_;
     nack.reason = static_cast<std::uint8_t>(reason);
-    nack.offer = wire::OfferType::kIpc;
+    nack.offer = offer;
     control(*request.peer_, std::as_bytes(std::span(&nack, 1)));
 }
 
 void Engine::ask_staged(Request& request, std::uint32_t sender_chunk) {
-    request.outcome.path = protocol::Path::kStaged;
-    if (request.data_ == nullptr) {
-        request.bounce_ = static_cast<std::byte*>(std::malloc(request.outcome.bytes));
-        request.data_ = request.bounce_;
-        if (request.bounce_ == nullptr) {
-            abandon(request);
-            return;
-        }
-    }
+    ask(request, sender_chunk, wire::OfferType::kStaged);
+}
+
+/// Asks the sender for the data, in chunks or as UCX carries host memory best.
+void Engine::ask(Request& request, std::uint32_t sender_chunk, wire::OfferType choice) {
+    request.outcome.path =
+        choice == wire::OfferType::kUcx ? protocol::Path::kUcx : protocol::Path::kStaged;
     request.id_ = table_.add(&request);
     request.started_ = 0;
     request.finished_ = 0;
-    send_cts(request, request.wanted_, sender_chunk);
+    send_cts(request, request.wanted_, sender_chunk, choice);
 }
 
-void Engine::send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk) {
+void Engine::send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk,
+                      wire::OfferType choice) {
     wire::Cts cts;
     cts.sender_request = request.remote_id_;
     cts.receiver_request = request.id_;
@@ -324,7 +371,7 @@ void Engine::send_cts(Request& request, std::size_t bytes, std::uint32_t sender_
     const auto own = static_cast<std::uint32_t>(params_.pml_staging_chunk);
     cts.chunk_bytes = sender_chunk != 0 ? std::min(sender_chunk, own) : own;
     cts.depth = static_cast<std::uint32_t>(params_.pml_staging_depth);
-    cts.choice = wire::OfferType::kStaged;
+    cts.choice = choice;
     control(*request.peer_, std::as_bytes(std::span(&cts, 1)));
 }
 
@@ -332,7 +379,7 @@ void Engine::send_cts(Request& request, std::size_t bytes, std::uint32_t sender_
 /// receive fails.
 void Engine::abandon(Request& request) {
     log(LogLevel::kError, "no memory to receive a message of %zu bytes", request.outcome.bytes);
-    send_cts(request, 0, 0);
+    send_cts(request, 0, 0, wire::OfferType::kStaged);
     receive_done(request, Status::kNoMemory);
 }
 

@@ -11,6 +11,7 @@
 #include "match/matcher.hpp"
 #include "memory/pointer.hpp"
 #include "mover/cuda_ipc/handles.hpp"
+#include "mover/cuda_ipc/ring.hpp"
 #include "memory/copy.hpp"
 #include "protocol/path.hpp"
 
@@ -65,6 +66,7 @@ struct Request : match::Posted, ListNode<> {
     bool large_ = false;     // counted in Engine::large_
     bool cts_seen_ = false;  // staged transfer agreed
     bool driver_failed_ = false;
+    bool whole_ = false;  // staged transfer of host memory in one piece over UCX
     Communicator* communicator_ = nullptr;
     Peer* peer_ = nullptr;
     std::int32_t destination_ = 0;
@@ -74,7 +76,8 @@ struct Request : match::Posted, ListNode<> {
     memory::Pointer where_;
     std::byte* data_ =
         nullptr;  // contiguous bytes on the wire side: the buffer's own, or the bounce
-    std::byte* bounce_ = nullptr;  // host memory for a layout that is not contiguous
+    std::byte* bounce_ = nullptr;  // host memory for data that is not, or not contiguous
+    bool lent_ = false;            // bounce_ is a chunk of the staging pool, else malloc'ed
     std::uint64_t id_ = 0;         // 0: not in the request table
     std::uint64_t remote_id_ = 0;
     std::size_t wanted_ = 0;    // bytes the rendezvous moves
@@ -82,8 +85,9 @@ struct Request : match::Posted, ListNode<> {
     std::size_t finished_ = 0;  // bytes whose piece is done
     std::uint32_t chunk_ = 0;
     std::uint32_t depth_ = 0;
-    std::uint32_t pieces_ = 0;  // pieces and UCX operations under way
-    mover::cuda_ipc::Import* import_ = nullptr;
+    std::uint32_t pieces_ = 0;                   // pieces and UCX operations under way
+    mover::cuda_ipc::Import* import_ = nullptr;  // of a receive: what it copies out of
+    mover::cuda_ipc::Ring* ring_ = nullptr;      // of a send: the bounce buffer it was offered
     memory::AsyncCopy copy_;
 };
 

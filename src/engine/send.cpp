@@ -92,6 +92,7 @@ protocol::SendChoice Engine::choose(const Request& request) const noexcept {
     facts.same_process = request.peer_->same_process;
     facts.shared_memory = request.peer_->link != nullptr;
     facts.on_device = request.where_.on_device();
+    facts.contiguous = request.data_ != nullptr;
     return protocol::choose_start(facts, limits_);
 }
 
@@ -106,6 +107,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.synchronous_ = mode == SendMode::kSynchronous;
     request.active_ = true;
     request.cts_seen_ = false;
+    request.whole_ = false;
     request.awaits_ = Request::Awaits::kNothing;
     request.driver_failed_ = false;
     request.communicator_ = &communicator;
@@ -117,6 +119,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.pieces_ = 0;
     request.started_ = 0;
     request.id_ = 0;
+    request.ring_ = nullptr;
     if (where != nullptr) {
         request.where_ = *where;
     } else {
@@ -132,7 +135,9 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
         request.data_ = nullptr;
     }
     request.sequence_ = communicator.at(destination).order.next_to_send();
-    watch(request);
+    if (watched_) {
+        watch(request);
+    }
     const Status status = begin(request);
     return status == Status::kRetry ? Status::kOk : status;
 }
@@ -205,15 +210,30 @@ Status Engine::to_host(Request& request) {
     if (request.buffer_.bytes == 0 || (request.data_ != nullptr && !request.where_.on_device())) {
         return Status::kOk;
     }
-    request.bounce_ = static_cast<std::byte*>(std::malloc(request.buffer_.bytes));
-    if (request.bounce_ == nullptr) {
-        log(LogLevel::kError, "no memory for a packed copy of %zu bytes", request.buffer_.bytes);
-        return Status::kNoMemory;
+    if (const Status lent = lend(request, request.buffer_.bytes); lent != Status::kOk) {
+        return lent;
     }
     const Status status = gather(request, request.bounce_);
     request.data_ = request.bounce_;
     request.where_ = memory::Pointer{};
     return status;
+}
+
+/// Gives a request host memory of its own until it ends: from the pinned pool, as long as that has
+/// a chunk that is large enough.
+Status Engine::lend(Request& request, std::size_t bytes) {
+    if (bytes <= staging_.chunk_bytes() && request.where_.on_device()) {
+        request.bounce_ = staging_.take(request.where_);
+        request.lent_ = request.bounce_ != nullptr;
+    }
+    if (request.bounce_ == nullptr) {
+        request.bounce_ = static_cast<std::byte*>(std::malloc(bytes));
+    }
+    if (request.bounce_ == nullptr) {
+        log(LogLevel::kError, "no memory for a packed copy of %zu bytes", bytes);
+        return Status::kNoMemory;
+    }
+    return Status::kOk;
 }
 
 bool Engine::eager_shm(Request& request) {
@@ -361,47 +381,13 @@ void Engine::on_rendezvous_sent(mover::ucx::Operation* operation, Status status)
 }
 
 Status Engine::offers(Request& request) {
-    if (request.data_ == nullptr) {  // not contiguous: continue as packed host memory
-        if (const Status packed = to_host(request); packed != Status::kOk) {
-            return packed;
-        }
-        if (!request.peer_->guarded) {
-            return ucx_rendezvous(request);
-        }
+    if (!reachable(*request.peer_)) {
+        return Status::kUnreachable;
     }
     wire::Rts rts;
     rts.common.context = request.communicator_->id;
     rts.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
-    protocol::IpcFacts facts;
-    facts.enabled = params_.pml_cuda_ipc;
-    facts.same_node = request.peer_->same_node;
-    facts.shared_memory = request.peer_->link != nullptr;
-    facts.exportable = request.where_.ipc_capable;
-    request.outcome.reason = protocol::ipc_offer(facts);
-    if (request.outcome.reason == protocol::Reason::kNotExportable &&
-        request.where_.kind == memory::Kind::kDevice && request.where_.context != nullptr) {
-        log_once(
-            LogLevel::kWarning, "ipc.not_exportable",
-            "device pointer %p has no CUDA IPC handle (VMM or stream-ordered pool memory): its "
-            "messages are staged through the host",
-            request.buffer_.address);
-    }
-    if (request.outcome.reason == protocol::Reason::kDirect) {
-        auto handle = exports_.handle_of(request.where_);
-        if (handle) {
-            wire::Offer& offer = rts.offers[rts.offer_count++];
-            offer.type = wire::OfferType::kIpc;
-            std::memcpy(offer.ipc.handle.data(), &*handle, sizeof(CUipcMemHandle));
-            offer.ipc.base = request.where_.base;
-            offer.ipc.offset = reinterpret_cast<std::uint64_t>(request.data_) - request.where_.base;
-            offer.ipc.allocation_bytes = request.where_.size;
-            offer.ipc.buffer_id = request.where_.buffer_id;
-        } else {
-            request.outcome.reason = protocol::Reason::kExportFailed;
-        }
-    } else if (!request.where_.on_device()) {
-        request.outcome.reason = protocol::Reason::kNoSharedMemory;  // a guarded peer
-    }
+    device_offers(request, rts);
     wire::Offer& staged = rts.offers[rts.offer_count++];
     staged.type = wire::OfferType::kStaged;
     staged.staged.chunk_bytes = static_cast<std::uint32_t>(params_.pml_staging_chunk);
@@ -422,6 +408,7 @@ Status Engine::to_self(Request& request) {
     arrived.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
                                    request.buffer_.bytes, 0);
     arrived.sender = &request;
+    arrived.path = protocol::Path::kSelf;
     request.outcome.path = protocol::Path::kSelf;
     arrive(arrived);
     return Status::kOk;

@@ -16,6 +16,15 @@ void Engine::on_cts(const wire::Cts& cts) {
     if (request == nullptr) {
         return;
     }
+    if (cts.choice == wire::OfferType::kBounce) {
+        if (request->ring_ == nullptr || request->pieces_ != 0) {
+            log_once(LogLevel::kError, "bounce.cts",
+                     "a peer chooses a device buffer that it was not offered: ignored");
+            return;
+        }
+        send_bounced(*request, cts);
+        return;
+    }
     request->awaits_ = Request::Awaits::kNothing;
     request->cts_seen_ = true;
     request->remote_id_ = cts.receiver_request;
@@ -25,12 +34,18 @@ void Engine::on_cts(const wire::Cts& cts) {
     request->depth_ = std::min(cts.depth, static_cast<std::uint32_t>(params_.pml_staging_depth));
     request->started_ = 0;
     request->finished_ = 0;
+    request->whole_ = cts.choice == wire::OfferType::kUcx && request->data_ != nullptr &&
+                      !request->where_.on_device();
+    if (request->whole_) {  // UCX carries host memory best in large pieces
+        request->chunk_ = wire::kMaxChunkBytes;
+    }
     if (request->pieces_ == 0) {  // else UCX still holds the data: on_rendezvous_sent continues
         advance(*request);
     }
 }
 
-/// Starts as many pieces as the depth and the free chunks allow.
+/// Starts as many pieces as the depth and the free chunks allow, and ends the send when all is
+/// sent.
 void Engine::advance(Request& request) {
     if (!request.linked()) {
         staged_sends_.push_back(&request);
@@ -54,45 +69,82 @@ void Engine::end_staged_send(Request& request) {
         nack.reason = static_cast<std::uint8_t>(protocol::Reason::kCopyFailed);
         nack.offer = wire::OfferType::kStaged;
         control(*request.peer_, std::as_bytes(std::span(&nack, 1)));
-        send_done(request, protocol::Path::kStaged, Status::kDriver);
+        send_done(request, path_of(request), Status::kDriver);
         return;
     }
-    send_done(request, protocol::Path::kStaged, Status::kOk);
+    send_done(request, path_of(request), Status::kOk);
 }
 
-/// False when there is no free chunk now. The piece may be sent, and the request's counters move,
-/// before this returns; the request itself is not ended here.
-bool Engine::start_piece(Request& request) {
-    const std::size_t length =
-        std::min<std::size_t>(request.chunk_, request.wanted_ - request.started_);
-    std::byte* source = request.data_ + request.started_;
-    Piece* piece = take_piece(request);
-    piece->by_shm = request.peer_->link != nullptr;
-    piece->offset = request.started_;
-    piece->length = length;
+/// Gets memory for a piece; false when there is none now.
+bool Engine::house(Request& request, Piece* piece) {
     if (piece->by_shm) {
         piece->home = Piece::Home::kOwnChunk;
         piece->memory = shm_->take_chunk(piece->index);
-    } else if (request.where_.on_device()) {
+        if (piece->memory != nullptr && request.where_.on_device()) {
+            pin_own(request.where_);
+        }
+    } else if (request.where_.on_device() || request.data_ == nullptr) {
         piece->home = Piece::Home::kStaging;
-        piece->memory = staging_.take(request.where_);
+        // Two ranks whose sends hold all chunks could not receive what frees them.
+        piece->memory = staging_.take(request.where_, staging_.chunks() / 2);
     } else {
         piece->home = Piece::Home::kNone;
-        piece->memory = source;
+        piece->memory = request.data_ + piece->offset;
     }
     if (piece->memory == nullptr) {
         piece->home = Piece::Home::kNone;
+    }
+    return piece->memory != nullptr;
+}
+
+/// Starts copying a piece's part of the message into its memory.
+Result<memory::AsyncCopy> Engine::fill(const Request& request, const Piece& piece) {
+    if (request.data_ != nullptr) {
+        return memory::AsyncCopy::start(piece.memory, memory::Pointer{},
+                                        request.data_ + piece.offset, request.where_, piece.length);
+    }
+    return memory::AsyncCopy::pack(*request.buffer_.layout, request.buffer_.count,
+                                   request.buffer_.address, request.where_, piece.offset,
+                                   piece.memory, piece.length, packing_of(piece));
+}
+
+/// Whether kernels reach a piece's memory.
+memory::Packing Engine::packing_of(const Piece& piece) const noexcept {
+    bool pinned = false;
+    switch (piece.home) {
+        case Piece::Home::kNone:
+            break;
+        case Piece::Home::kOwnChunk:
+            pinned = !own_pinned_.memory.empty();
+            break;
+        case Piece::Home::kPeerChunk:
+            pinned = piece.sender < sender_pinned_.size() &&
+                     !sender_pinned_[piece.sender].memory.empty();
+            break;
+        case Piece::Home::kStaging:
+            pinned = staging_.pinned();
+            break;
+    }
+    return pinned ? memory::Packing::kPinned : memory::Packing::kAsk;
+}
+
+/// False when there is no free chunk now. A piece that needs no waiting is on its way before this
+/// returns: the next one's copy then overlaps with the wire. The request itself is not ended here.
+bool Engine::start_piece(Request& request) {
+    const std::size_t length =
+        std::min<std::size_t>(request.chunk_, request.wanted_ - request.started_);
+    Piece* piece = take_piece(request);
+    piece->by_shm = request.peer_->link != nullptr && !request.whole_;
+    piece->offset = request.started_;
+    piece->length = length;
+    if (!house(request, piece)) {
         give_back(piece);
         return false;
     }
     request.started_ += length;
     ++request.pieces_;
     if (piece->home != Piece::Home::kNone) {
-        if (piece->by_shm && request.where_.on_device()) {
-            pin_own(request.where_);
-        }
-        auto copy = memory::AsyncCopy::start(piece->memory, memory::Pointer{}, source,
-                                             request.where_, length);
+        auto copy = fill(request, *piece);
         if (!copy) {
             request.driver_failed_ = true;
             --request.pieces_;
@@ -100,8 +152,12 @@ bool Engine::start_piece(Request& request) {
             return false;
         }
         piece->copy = std::move(*copy);
+        if (!piece->copy.ended()) {
+            copying_.push_back(piece);
+            return true;
+        }
     }
-    copying_.push_back(piece);
+    send_piece(piece);
     return true;
 }
 
@@ -151,14 +207,19 @@ void Engine::piece_sent(Piece* piece, Status status) {
         request.driver_failed_ = true;
     }
     give_back(piece);
-    advance(request);
+    // advance() goes on, or ends the request, at this or the next turn of the progress loop.
 }
 
 void Engine::poll_pieces(int& events) {
+    const memory::AsyncCopy* blocked = nullptr;  // nothing behind it on its stream has ended
     for (Piece* piece = copying_.front(); piece != nullptr;) {
         Piece* following = copying_.after(piece);
-        const Status status = piece->copy.poll();
-        if (status != Status::kRetry) {
+        const Status status = blocked != nullptr && piece->copy.behind(*blocked)
+                                  ? Status::kRetry
+                                  : piece->copy.poll();
+        if (status == Status::kRetry) {
+            blocked = &piece->copy;
+        } else {
             ++events;
             List<Piece>::remove(piece);
             if (piece->request->kind_ == Request::Kind::kReceive) {

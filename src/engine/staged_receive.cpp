@@ -42,23 +42,32 @@ void Engine::on_data_shm(const wire::Data& data, std::uint32_t sender) {
     piece->length = data.length;
     request->started_ += data.length;
     ++request->pieces_;
-    if (request->bounce_ == nullptr && request->where_.on_device()) {
+    if (request->where_.on_device()) {
         pin_payload(sender, request->where_);
     }
     place(*request, piece);
 }
 
+/// Starts copying a piece's memory to its part of the message.
+Result<memory::AsyncCopy> Engine::spread(const Request& request, const Piece& piece) {
+    if (request.data_ != nullptr) {
+        return memory::AsyncCopy::start(request.data_ + piece.offset, request.where_, piece.memory,
+                                        memory::Pointer{}, piece.length);
+    }
+    return memory::AsyncCopy::unpack(*request.buffer_.layout, request.buffer_.count,
+                                     request.buffer_.address, request.where_, piece.offset,
+                                     piece.memory, piece.length, packing_of(piece));
+}
+
 /// Copies a piece to where it belongs, in the background when that is on a device.
 void Engine::place(Request& request, Piece* piece) {
-    const memory::Pointer to = request.bounce_ != nullptr ? memory::Pointer{} : request.where_;
-    auto copy = memory::AsyncCopy::start(request.data_ + piece->offset, to, piece->memory,
-                                         memory::Pointer{}, piece->length);
+    auto copy = spread(request, *piece);
     if (!copy) {
         piece_received(piece, copy.status());
         return;
     }
     piece->copy = std::move(*copy);
-    if (piece->copy.poll() == Status::kOk) {
+    if (piece->copy.ended()) {
         piece_received(piece, Status::kOk);
     } else {
         copying_.push_back(piece);
@@ -83,7 +92,9 @@ void Engine::piece_received(Piece* piece, Status status) {
 /// Returns true when the payload was kept.
 bool Engine::on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payload) {
     Request* request = expects(data);
-    if (request == nullptr || data.length > staging_.chunk_bytes()) {
+    const bool straight =
+        request != nullptr && request->data_ != nullptr && !request->where_.on_device();
+    if (request == nullptr || (!straight && data.length > staging_.chunk_bytes())) {
         if (payload.rendezvous) {
             ucx_->reject(payload);
         }
@@ -92,12 +103,11 @@ bool Engine::on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payl
     if (payload.rendezvous) {
         return fetch(*request, data, payload);
     }
-    const bool on_device = request->bounce_ == nullptr && request->where_.on_device();
     Piece* piece = take_piece(*request);
     piece->by_shm = false;
     piece->offset = data.offset;
     piece->length = data.length;
-    piece->memory = on_device ? staging_.take(request->where_) : nullptr;
+    piece->memory = straight ? nullptr : staging_.take(request->where_);
     request->started_ += data.length;
     ++request->pieces_;
     if (piece->memory != nullptr) {
@@ -107,22 +117,26 @@ bool Engine::on_data_ucx(const wire::Data& data, const mover::ucx::Payload& payl
         return false;
     }
     // Host memory, or no chunk free: straight from UCX's buffer, now.
-    const memory::Pointer to = on_device ? request->where_ : memory::Pointer{};
-    piece_received(piece, memory::copy(request->data_ + data.offset, to, payload.data,
-                                       memory::Pointer{}, data.length));
+    const Status status = request->data_ != nullptr
+                              ? memory::copy(request->data_ + data.offset, request->where_,
+                                             payload.data, memory::Pointer{}, data.length)
+                              : memory::unpack(*request->buffer_.layout, request->buffer_.count,
+                                               request->buffer_.address, request->where_,
+                                               data.offset, payload.data, data.length);
+    piece_received(piece, status);
     return false;
 }
 
 bool Engine::fetch(Request& request, const wire::Data& data, const mover::ucx::Payload& payload) {
-    const bool on_device = request.bounce_ == nullptr && request.where_.on_device();
-    std::byte* into = on_device ? staging_.take(request.where_) : request.data_ + data.offset;
+    const bool straight = request.data_ != nullptr && !request.where_.on_device();
+    std::byte* into = straight ? request.data_ + data.offset : staging_.take(request.where_);
     if (into == nullptr) {
         waiting_payloads_.push_back({data, payload});
         return true;
     }
     Piece* piece = take_piece(request);
     piece->by_shm = false;
-    piece->home = on_device ? Piece::Home::kStaging : Piece::Home::kNone;
+    piece->home = straight ? Piece::Home::kNone : Piece::Home::kStaging;
     piece->memory = into;
     piece->offset = data.offset;
     piece->length = data.length;

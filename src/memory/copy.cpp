@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/context.hpp"
+#include "memory/packed.hpp"
 
 namespace beeline::memory {
 
@@ -24,8 +25,12 @@ struct Slot {
 struct ContextStreams {
     const cuda::Driver* driver = nullptr;
     CUcontext context = nullptr;
-    cuda::Stream immediate;   // copies that are waited for at once
-    cuda::Stream background;  // copies that are asked for later
+    // Made when first needed: for copies that are waited for at once, and for those that are asked
+    // for later, to the device and away from it, as a GPU has an engine for each.
+    cuda::Stream immediate;
+    cuda::Stream inward;
+    cuda::Stream outward;
+    RunKernels kernels;
     Slot* free_slots = nullptr;
     bool dead = false;  // context gone: never used again, kept for slots still out
 };
@@ -49,14 +54,6 @@ ContextStreams* streams_of(const Pointer& side) {
     auto made = std::make_unique<ContextStreams>();
     made->driver = side.driver;
     made->context = side.context;
-    const cuda::CaptureScope captures(*side.driver);
-    auto immediate = cuda::Stream::create(*side.driver);
-    auto background = cuda::Stream::create(*side.driver);
-    if (!immediate || !background) {
-        return nullptr;
-    }
-    made->immediate = std::move(*immediate);
-    made->background = std::move(*background);
     table().push_back(std::move(made));
     return table().back().get();
 }
@@ -71,12 +68,6 @@ Slot* take_slot(ContextStreams& streams) {
         return nullptr;
     }
     return new Slot{std::move(*event), &streams, nullptr, nullptr};
-}
-
-/// A stream of a destroyed context answers like this; the context's handle may be in use again
-/// since.
-bool is_stale(CUresult result) noexcept {
-    return cuda::is_gone(result) || result == CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUdeviceptr address(const void* pointer) noexcept {
@@ -117,20 +108,25 @@ Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&&
     return Status::kDriver;
 }
 
-/// Enqueues one copy per run of the packed range and waits for all of them.
-template <class CopyRun>
-Status copy_runs(const Pointer& side, const void* pointer, const datatype::Layout& layout,
-                 std::size_t count, std::size_t skip, std::size_t bytes,
-                 CopyRun&& copy_run) noexcept {
-    return run(side, pointer, "cuMemcpyAsync", [&](ContextStreams& streams) {
-        CUresult result = CUDA_SUCCESS;
-        datatype::for_each_run(layout, count, skip, bytes,
-                               [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed) {
-                                   if (result == CUDA_SUCCESS) {
-                                       result = copy_run(offset, length, packed,
-                                                         streams.immediate.get());
-                                   }
-                               });
+CUresult make(const cuda::Driver& driver, cuda::Stream& stream) noexcept {
+    if (!stream) {
+        const cuda::CaptureScope captures(driver);
+        auto made = cuda::Stream::create(driver);
+        if (!made) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        stream = std::move(*made);
+    }
+    return CUDA_SUCCESS;
+}
+
+Status move_packed(const Pointer& side, const Packed& range) noexcept {
+    return run(side, range.buffer, "a move of non-contiguous data", [&](ContextStreams& streams) {
+        CUresult result = make(*streams.driver, streams.immediate);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+        result = enqueue_packed(*streams.driver, streams.kernels, streams.immediate.get(), range);
         const CUresult waited = streams.driver->cuStreamSynchronize(streams.immediate.get());
         return result != CUDA_SUCCESS ? result : waited;
     });
@@ -154,8 +150,12 @@ Status copy(void* destination, const Pointer& to, const void* source, const Poin
     return run(
         device_side(to, from), to.on_device() ? destination : source, "cuMemcpyAsync",
         [&](ContextStreams& streams) {
+            CUresult result = make(*streams.driver, streams.immediate);
+            if (result != CUDA_SUCCESS) {
+                return result;
+            }
             const CUstream stream = streams.immediate.get();
-            const CUresult result =
+            result =
                 streams.driver->cuMemcpyAsync(address(destination), address(source), bytes, stream);
             return result != CUDA_SUCCESS ? result : streams.driver->cuStreamSynchronize(stream);
         });
@@ -171,13 +171,7 @@ Status pack(const datatype::Layout& layout, std::size_t count, const void* buffe
         datatype::pack(layout, count, buffer, skip, {static_cast<std::byte*>(out), bytes});
         return Status::kOk;
     }
-    return copy_runs(
-        from, buffer, layout, count, skip, bytes,
-        [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed, CUstream stream) {
-            return from.driver->cuMemcpyAsync(
-                address(static_cast<std::byte*>(out) + packed),
-                address(static_cast<const std::byte*>(buffer) + offset), length, stream);
-        });
+    return move_packed(from, {layout, count, buffer, skip, out, bytes, Direction::kGather});
 }
 
 Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, const Pointer& to,
@@ -186,46 +180,35 @@ Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, c
         datatype::unpack(layout, count, buffer, skip, {static_cast<const std::byte*>(in), bytes});
         return Status::kOk;
     }
-    return copy_runs(
-        to, buffer, layout, count, skip, bytes,
-        [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed, CUstream stream) {
-            return to.driver->cuMemcpyAsync(address(static_cast<std::byte*>(buffer) + offset),
-                                            address(static_cast<const std::byte*>(in) + packed),
-                                            length, stream);
-        });
+    return move_packed(to, {layout, count, buffer, skip, in, bytes, Direction::kScatter});
 }
 
-Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const void* source,
-                                   const Pointer& from, std::size_t bytes,
-                                   WhenLost when_lost) noexcept {
+/// Starts `work(streams, stream)` on the stream of its direction, with an event behind it.
+template <class Work>
+Result<AsyncCopy> AsyncCopy::enqueue(const Pointer& side, const void* pointer, bool inward,
+                                     WhenLost when_lost, Work&& work) noexcept {
     AsyncCopy copy;
-    if (bytes == 0) {
-        return copy;
-    }
-    if (!to.on_device() && !from.on_device()) {
-        std::memcpy(destination, source, bytes);
-        return copy;
-    }
-    const void* named = to.on_device() ? destination : source;
     const Status status = run(
-        device_side(to, from), named, "cuMemcpyAsync",
+        side, pointer, "a copy in the background",
         [&](ContextStreams& streams) {
-            Slot* slot = take_slot(streams);
+            cuda::Stream& stream = inward ? streams.inward : streams.outward;
+            CUresult result = make(*streams.driver, stream);
+            Slot* slot = result == CUDA_SUCCESS ? take_slot(streams) : nullptr;
             if (slot == nullptr) {
                 return CUDA_ERROR_OUT_OF_MEMORY;
             }
-            CUresult result = streams.driver->cuMemcpyAsync(address(destination), address(source),
-                                                            bytes, streams.background.get());
+            result = work(streams, stream.get());
             if (result == CUDA_SUCCESS) {
-                result = streams.driver->cuEventRecord(slot->event.get(), streams.background.get());
+                result = streams.driver->cuEventRecord(slot->event.get(), stream.get());
             }
             if (result != CUDA_SUCCESS) {
                 slot->next = streams.free_slots;
                 streams.free_slots = slot;
                 return result;
             }
-            slot->pointer = named;
+            slot->pointer = pointer;
             copy.slot_ = slot;
+            copy.queue_ = &stream;
             copy.done_ = false;
             return CUDA_SUCCESS;
         },
@@ -236,13 +219,62 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
     return copy;
 }
 
+Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const void* source,
+                                   const Pointer& from, std::size_t bytes,
+                                   WhenLost when_lost) noexcept {
+    if (bytes == 0) {
+        return AsyncCopy{};
+    }
+    if (!to.on_device() && !from.on_device()) {
+        std::memcpy(destination, source, bytes);
+        return AsyncCopy{};
+    }
+    return enqueue(device_side(to, from), to.on_device() ? destination : source, to.on_device(),
+                   when_lost, [&](ContextStreams& streams, CUstream stream) {
+                       return streams.driver->cuMemcpyAsync(address(destination), address(source),
+                                                            bytes, stream);
+                   });
+}
+
+Result<AsyncCopy> AsyncCopy::pack(const datatype::Layout& layout, std::size_t count,
+                                  const void* buffer, const Pointer& from, std::size_t skip,
+                                  void* out, std::size_t bytes, Packing packing) noexcept {
+    if (!from.on_device()) {
+        datatype::pack(layout, count, buffer, skip, {static_cast<std::byte*>(out), bytes});
+        return AsyncCopy{};
+    }
+    return enqueue(from, buffer, false, WhenLost::kRenew,
+                   [&](ContextStreams& streams, CUstream stream) {
+                       return enqueue_packed(
+                           *streams.driver, streams.kernels, stream,
+                           {layout, count, buffer, skip, out, bytes, Direction::kGather, packing});
+                   });
+}
+
+Result<AsyncCopy> AsyncCopy::unpack(const datatype::Layout& layout, std::size_t count, void* buffer,
+                                    const Pointer& to, std::size_t skip, const void* in,
+                                    std::size_t bytes, Packing packing) noexcept {
+    if (!to.on_device()) {
+        datatype::unpack(layout, count, buffer, skip, {static_cast<const std::byte*>(in), bytes});
+        return AsyncCopy{};
+    }
+    return enqueue(to, buffer, true, WhenLost::kRenew,
+                   [&](ContextStreams& streams, CUstream stream) {
+                       return enqueue_packed(
+                           *streams.driver, streams.kernels, stream,
+                           {layout, count, buffer, skip, in, bytes, Direction::kScatter, packing});
+                   });
+}
+
 AsyncCopy::AsyncCopy(AsyncCopy&& other) noexcept
     : slot_(std::exchange(other.slot_, nullptr)),
+      queue_(other.queue_),
       done_(std::exchange(other.done_, true)),
       outcome_(other.outcome_) {}
 
 AsyncCopy& AsyncCopy::operator=(AsyncCopy&& other) noexcept {
     std::swap(slot_, other.slot_);
+    std::swap(queue_, other.queue_);
     std::swap(done_, other.done_);
     std::swap(outcome_, other.outcome_);
     return *this;
@@ -323,8 +355,10 @@ void release_copy_resources() noexcept {
             streams->free_slots = slot->next;
             delete slot;
         }
+        streams->kernels.release(*streams->driver);
         streams->immediate = {};
-        streams->background = {};
+        streams->inward = {};
+        streams->outward = {};
     }
     table().clear();
     if (const cuda::Driver* driver = cuda::Driver::find(); driver != nullptr) {

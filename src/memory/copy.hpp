@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/result.hpp"
 #include "cuda/stream.hpp"
@@ -28,13 +29,18 @@ Status copy(void* destination, const Pointer& to, const void* source, const Poin
 Status copy(void* destination, const void* source, std::size_t bytes) noexcept;
 
 /// Gathers the packed range [skip, skip + bytes) of a buffer of any kind into host memory `out`,
-/// touching the layout's runs only. One copy per run, one wait.
+/// touching the layout's runs only: by one launch where kernels are to be had and `out` is memory
+/// that the device reaches, else by one copy per run. One wait.
 Status pack(const datatype::Layout& layout, std::size_t count, const void* buffer,
             const Pointer& from, std::size_t skip, void* out, std::size_t bytes) noexcept;
 
 /// The reverse: scatters host memory into the runs; gaps stay untouched.
 Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, const Pointer& to,
               std::size_t skip, const void* in, std::size_t bytes) noexcept;
+
+/// What is known of the packed side of a move of non-contiguous data: kernels reach it when it is
+/// registered with CUDA, which the driver is asked where the caller does not know.
+enum class Packing : std::uint8_t { kAsk, kPinned };
 
 /// What to do when Beeline's streams in a context are gone, as after a device reset: make new ones,
 /// or fail with kNotFound, because the addresses may be gone as well.
@@ -48,19 +54,39 @@ unsigned contexts_lost() noexcept;
 class AsyncCopy {
  public:
     AsyncCopy() = default;
-    /// Starts copying on the device side's asynchronous stream. Copies started under one context
-    /// finish in order.
+    /// Starts copying on the device side's asynchronous stream, one for each direction: copies
+    /// started under one context in one direction finish in order.
     static Result<AsyncCopy> start(void* destination, const Pointer& to, const void* source,
                                    const Pointer& from, std::size_t bytes,
                                    WhenLost when_lost = WhenLost::kRenew) noexcept;
+    /// As pack() and unpack(), started to be asked for later; a layout in host memory is done at
+    /// once.
+    static Result<AsyncCopy> pack(const datatype::Layout& layout, std::size_t count,
+                                  const void* buffer, const Pointer& from, std::size_t skip,
+                                  void* out, std::size_t bytes,
+                                  Packing packing = Packing::kAsk) noexcept;
+    static Result<AsyncCopy> unpack(const datatype::Layout& layout, std::size_t count, void* buffer,
+                                    const Pointer& to, std::size_t skip, const void* in,
+                                    std::size_t bytes, Packing packing = Packing::kAsk) noexcept;
     AsyncCopy(AsyncCopy&& other) noexcept;
     AsyncCopy& operator=(AsyncCopy&& other) noexcept;
     ~AsyncCopy();
+    /// True when there is nothing to wait for; asks nobody.
+    bool ended() const noexcept { return done_; }
+    /// True when this copy cannot end before `other`, which was started earlier.
+    bool behind(const AsyncCopy& other) const noexcept {
+        return slot_ != nullptr && other.slot_ != nullptr && queue_ == other.queue_;
+    }
     /// kRetry while under way, kOk once done (then and later), kDriver when it failed (logged).
     Status poll() noexcept;
 
  private:
+    template <class Work>
+    static Result<AsyncCopy> enqueue(const Pointer& side, const void* pointer, bool inward,
+                                     WhenLost when_lost, Work&& work) noexcept;
+
     struct Slot* slot_ = nullptr;
+    const void* queue_ = nullptr;  // names the stream
     bool done_ = true;
     Status outcome_ = Status::kOk;
 };

@@ -18,20 +18,17 @@ void StagingPool::release() noexcept {
     munmap(base_, chunk_bytes_ * chunks_);
     base_ = nullptr;
     registered_ = false;
+    tried_ = false;
     free_.clear();
 }
 
-bool StagingPool::allocate(const Pointer& side) noexcept {
+bool StagingPool::allocate() noexcept {
     void* memory = mmap(nullptr, chunk_bytes_ * chunks_, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return false;
     }
     base_ = static_cast<std::byte*>(memory);
-    side_ = side;
-    if (side.driver != nullptr) {
-        registered_ = register_host(*side.driver, side.context, base_, chunk_bytes_ * chunks_);
-    }
     free_.reserve(chunks_);
     for (std::size_t i = chunks_; i > 0; --i) {
         free_.push_back(base_ + (i - 1) * chunk_bytes_);
@@ -39,9 +36,18 @@ bool StagingPool::allocate(const Pointer& side) noexcept {
     return true;
 }
 
-std::byte* StagingPool::take(const Pointer& side) noexcept {
-    if ((base_ == nullptr && !allocate(side)) || free_.empty()) {
+void StagingPool::pin(const Pointer& side) noexcept {
+    tried_ = true;
+    side_ = side;
+    registered_ = register_host(*side.driver, side.context, base_, chunk_bytes_ * chunks_);
+}
+
+std::byte* StagingPool::take(const Pointer& side, std::size_t leave) noexcept {
+    if ((base_ == nullptr && !allocate()) || free_.size() <= leave) {
         return nullptr;
+    }
+    if (!tried_ && side.driver != nullptr) {
+        pin(side);
     }
     std::byte* chunk = free_.back();
     free_.pop_back();

@@ -18,6 +18,12 @@ const char* to_string(Path path) noexcept {
             return "cuda_ipc";
         case Path::kStaged:
             return "staged";
+        case Path::kCudaVmm:
+            return "cuda_vmm";
+        case Path::kCudaPool:
+            return "cuda_pool";
+        case Path::kCudaBounce:
+            return "cuda_bounce";
     }
     return "unknown";
 }
@@ -41,11 +47,11 @@ const char* to_string(Reason reason) noexcept {
         case Reason::kIpcOff:
             return "pml_beeline_cuda_ipc is off";
         case Reason::kNotExportable:
-            return "memory without a CUDA IPC handle (managed, VMM or pool)";
+            return "memory that cannot be exported (managed, VMM or pool)";
         case Reason::kExportFailed:
-            return "cuIpcGetMemHandle failed";
+            return "the driver made no handle of the memory";
         case Reason::kOpenFailed:
-            return "cuIpcOpenMemHandle failed at the receiver";
+            return "the receiver could not map the memory";
         case Reason::kCopyFailed:
             return "the copy out of mapped device memory failed";
         case Reason::kReceiverHost:
@@ -54,6 +60,12 @@ const char* to_string(Reason reason) noexcept {
             return "receive buffer is not contiguous";
         case Reason::kReceiverDevice:
             return "host message into a device buffer";
+        case Reason::kSenderLayout:
+            return "send buffer is not contiguous";
+        case Reason::kRefused:
+            return "this kind of handle does not work between these processes";
+        case Reason::kBounced:
+            return "memory that cannot be exported: copied through a buffer on the device";
     }
     return "unknown";
 }
@@ -76,6 +88,9 @@ bool is_fallback(Reason reason) noexcept {
         case Reason::kReceiverHost:
         case Reason::kReceiverLayout:
         case Reason::kReceiverDevice:
+        case Reason::kSenderLayout:
+        case Reason::kRefused:
+        case Reason::kBounced:
             return true;
     }
     return true;

@@ -8,8 +8,18 @@
 namespace beeline::protocol {
 
 /// How the bytes travelled. Numbers are on the wire (FIN) and in MPI_T names: append only.
-enum class Path : std::uint8_t { kNone, kSelf, kShm, kUcx, kCudaIpc, kStaged };
-inline constexpr std::size_t kPaths = 6;
+enum class Path : std::uint8_t {
+    kNone,
+    kSelf,
+    kShm,
+    kUcx,
+    kCudaIpc,
+    kStaged,
+    kCudaVmm,     ///< mapped by the descriptors of cuMemCreate memory
+    kCudaPool,    ///< mapped through the descriptor of a memory pool
+    kCudaBounce,  ///< through a buffer on the sender's device
+};
+inline constexpr std::size_t kPaths = 9;
 
 /// Why a path was taken, or why a better one was not. Numbers are on the wire (NACK): append only.
 enum class Reason : std::uint8_t {
@@ -22,15 +32,18 @@ enum class Reason : std::uint8_t {
     kNoSharedMemory,  ///< same node, but its shared memory cannot be reached (containers, other
                       ///< user)
     kIpcOff,          ///< pml_beeline_cuda_ipc is off
-    kNotExportable,   ///< managed, VMM or pool memory without a legacy IPC handle
-    kExportFailed,    ///< cuIpcGetMemHandle failed
-    kOpenFailed,      ///< cuIpcOpenMemHandle failed at the receiver
+    kNotExportable,   ///< managed, VMM or pool memory that no handle can be made for
+    kExportFailed,    ///< the driver made no handle
+    kOpenFailed,      ///< the receiver could not map the memory
     kCopyFailed,      ///< the copy out of the mapped memory failed
     kReceiverHost,    ///< the receive buffer is host memory
     kReceiverLayout,  ///< the receive buffer is not one run of bytes
     kReceiverDevice,  ///< a host message meets a device receive buffer
+    kSenderLayout,    ///< the send buffer is not one run of bytes
+    kRefused,         ///< the pair of processes has found that this kind of handle does not work
+    kBounced,         ///< not exportable: through a buffer on the device
 };
-inline constexpr std::size_t kReasons = 15;
+inline constexpr std::size_t kReasons = 18;
 
 /// Lower-case words, as in "cuda_ipc"; never null.
 const char* to_string(Path path) noexcept;

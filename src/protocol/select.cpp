@@ -17,7 +17,7 @@ SendChoice choose_start(const SendFacts& facts, const Limits& limits) noexcept {
     if (facts.shared_memory && !facts.on_device && facts.bytes <= limits.fragments) {
         return {Start::kFragments, Reason::kSmall};
     }
-    if (facts.on_device) {
+    if (facts.on_device || !facts.contiguous) {
         return {Start::kOffers, Reason::kNone};
     }
     return {Start::kUcxRendezvous, Reason::kHostMemory};

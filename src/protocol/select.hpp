@@ -24,6 +24,7 @@ struct SendFacts {
     bool same_process = false;
     bool shared_memory = false;  ///< the peer's shared segment is mapped
     bool on_device = false;      ///< data that only the driver may touch
+    bool contiguous = true;
 };
 
 /// Sizes that decide, from the parameters.

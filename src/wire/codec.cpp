@@ -46,21 +46,34 @@ bool read_exactly(std::span<const std::byte> in, T& out) noexcept {
     return true;
 }
 
+bool sound(OfferType type, const IpcOffer& offer, std::uint64_t message_bytes) noexcept {
+    if (type == OfferType::kBounce) {
+        return offer.detail != 0 && offer.detail <= kMaxChunkBytes &&
+               offer.detail <= offer.allocation_bytes;
+    }
+    return offer.offset <= offer.allocation_bytes &&
+           message_bytes <= offer.allocation_bytes - offer.offset &&
+           (type != OfferType::kVmm || (offer.detail != 0 && offer.detail <= kMaxParts));
+}
+
 /// One offer's payload. kNone in `out.type` means "unknown, skipped".
 bool read_offer(std::uint8_t type, std::span<const std::byte> payload, std::uint64_t message_bytes,
                 Offer& out) noexcept {
     out = Offer{};
     switch (OfferType{type}) {
         case OfferType::kIpc:
-            out.type = OfferType::kIpc;
-            return read_exactly(payload, out.ipc) && out.ipc.offset <= out.ipc.allocation_bytes &&
-                   message_bytes <= out.ipc.allocation_bytes - out.ipc.offset;
+        case OfferType::kVmm:
+        case OfferType::kPool:
+        case OfferType::kBounce:
+            out.type = OfferType{type};
+            return read_exactly(payload, out.ipc) && sound(out.type, out.ipc, message_bytes);
         case OfferType::kStaged:
             out.type = OfferType::kStaged;
             return read_exactly(payload, out.staged) && out.staged.chunk_bytes != 0 &&
                    out.staged.chunk_bytes <= kMaxChunkBytes;
         case OfferType::kNone:
             return false;
+        case OfferType::kUcx:
         case OfferType::kRdma:
             return true;
     }
@@ -81,6 +94,9 @@ std::size_t encode(const Rts& message, std::span<std::byte> out) noexcept {
         const Offer& offer = message.offers[index];
         switch (offer.type) {
             case OfferType::kIpc:
+            case OfferType::kVmm:
+            case OfferType::kPool:
+            case OfferType::kBounce:
                 put_offer(writer, offer.type, offer.ipc);
                 break;
             case OfferType::kStaged:
@@ -88,6 +104,7 @@ std::size_t encode(const Rts& message, std::span<std::byte> out) noexcept {
                 break;
             case OfferType::kNone:
             case OfferType::kRdma:
+            case OfferType::kUcx:
                 return 0;
         }
     }

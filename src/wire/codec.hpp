@@ -17,8 +17,8 @@ inline MessageType peek(std::span<const std::byte> in) noexcept {
         return MessageType::kNone;
     }
     const auto type = std::to_integer<std::uint8_t>(in[0]);
-    return type <= static_cast<std::uint8_t>(MessageType::kFreed) ? MessageType{type}
-                                                                  : MessageType::kNone;
+    return type <= static_cast<std::uint8_t>(MessageType::kDescriptors) ? MessageType{type}
+                                                                        : MessageType::kNone;
 }
 
 namespace detail {
@@ -30,9 +30,11 @@ inline bool sound(const Eager& message) noexcept {
     return sound(message.envelope);
 }
 inline bool sound(const Cts& message) noexcept {
-    return message.choice == OfferType::kStaged && message.bytes <= kMaxMessageBytes &&
-           message.chunk_bytes != 0 && message.chunk_bytes <= kMaxChunkBytes &&
-           message.depth != 0 && message.depth <= kMaxDepth;
+    return (message.choice == OfferType::kStaged || message.choice == OfferType::kBounce ||
+            message.choice == OfferType::kUcx) &&
+           message.bytes <= kMaxMessageBytes && message.chunk_bytes != 0 &&
+           message.chunk_bytes <= kMaxChunkBytes && message.depth != 0 &&
+           message.depth <= kMaxDepth;
 }
 inline bool sound(const Data& message) noexcept {
     return message.length <= kMaxChunkBytes && message.offset <= kMaxMessageBytes - message.length;
@@ -47,9 +49,15 @@ inline bool sound(const Ack&) noexcept {
     return true;
 }
 inline bool sound(const Nack& message) noexcept {
-    return message.offer == OfferType::kIpc || message.offer == OfferType::kStaged;
+    return is_device_offer(message.offer) || message.offer == OfferType::kStaged;
 }
 inline bool sound(const Freed&) noexcept {
+    return true;
+}
+inline bool sound(const Want& message) noexcept {
+    return message.offer == OfferType::kVmm || message.offer == OfferType::kPool;
+}
+inline bool sound(const Descriptors&) noexcept {
     return true;
 }
 

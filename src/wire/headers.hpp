@@ -15,7 +15,7 @@ static_assert(
     "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
 
 /// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
-inline constexpr std::uint8_t kVersion = 2;
+inline constexpr std::uint8_t kVersion = 3;
 
 /// Limits that a decoder enforces on what peers claim.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
@@ -34,6 +34,8 @@ enum class MessageType : std::uint8_t {
     kAck = 7,
     kNack = 8,
     kFreed = 9,
+    kWant = 10,
+    kDescriptors = 11,
 };
 
 /// Bits of Common::flags. Bits that are not named here are ignored.
@@ -45,9 +47,29 @@ inline constexpr std::uint16_t kFragment =
 
 /// EAGER without data: the sender could not read the message, which takes its turn all the same.
 inline constexpr std::uint16_t kUnreadable = 8;
+/// DATA: the chunk lies in slot `slot` of the sender's bounce buffer on the device.
+inline constexpr std::uint16_t kOnDevice = 16;
 
 /// Ways to move a message. kRdma is not spoken in this version: such an offer is skipped.
-enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3 };
+enum class OfferType : std::uint8_t {
+    kNone = 0,
+    kIpc = 1,     ///< legacy CUDA IPC: the handle is in the offer
+    kStaged = 2,  ///< chunks through host memory
+    kRdma = 3,
+    kVmm = 4,     ///< cuMemCreate memory: descriptors of its parts are fetched with WANT
+    kPool = 5,    ///< memory of an exportable pool, whose descriptor is fetched with WANT
+    kBounce = 6,  ///< chunks through a buffer on the sender's device, which is mapped as by kIpc
+    kUcx = 7,     ///< in a CTS only: host memory, as UCX carries it best
+};
+
+/// True for the offers that an IpcOffer describes.
+constexpr bool is_device_offer(OfferType type) noexcept {
+    return type == OfferType::kIpc || type == OfferType::kVmm || type == OfferType::kPool ||
+           type == OfferType::kBounce;
+}
+
+/// Most parts (cuMemMap) that a kVmm range may have.
+inline constexpr std::uint64_t kMaxParts = 512;
 
 /// The start of every message.
 struct Common {
@@ -76,11 +98,15 @@ struct Eager {
 
 /// Device memory that the receiver can map and read itself.
 struct IpcOffer {
-    std::array<std::byte, 64> handle{};  ///< CUipcMemHandle of the allocation
-    std::uint64_t base = 0;              ///< address of the allocation in the sender
+    /// CUipcMemHandle of the allocation (kIpc) or of the bounce buffer (kBounce);
+    /// CUmemPoolPtrExportData (kPool); unused (kVmm)
+    std::array<std::byte, 64> handle{};
+    std::uint64_t base = 0;    ///< address of what is mapped, in the sender
     std::uint64_t offset = 0;  ///< of the data from the base; data ends within the allocation
     std::uint64_t allocation_bytes = 0;
     std::uint64_t buffer_id = 0;  ///< names the allocation even where its address is used again
+    std::uint64_t detail = 0;     ///< kVmm: parts; kPool: the sender's id of the pool; kBounce:
+                                  ///< bytes of a slot
     std::array<std::byte, 16> device_uuid{};
 };
 
@@ -175,8 +201,29 @@ struct Freed {
     std::uint64_t buffer_id = 0;
 };
 
+/// The receiver of an RTS asks for the descriptors behind a kVmm or kPool offer: they are to be
+/// sent to the socket of this name.
+struct Want {
+    static constexpr MessageType kType = MessageType::kWant;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+    std::uint64_t receiver_request = 0;
+    std::array<std::byte, 16> socket{};
+    OfferType offer = OfferType::kNone;
+    std::array<std::uint8_t, 7> reserved{};
+};
+
+/// The descriptors that were wanted lie in the socket, or will not come.
+struct Descriptors {
+    static constexpr MessageType kType = MessageType::kDescriptors;
+    Common common{kType};
+    std::uint64_t receiver_request = 0;
+    std::uint8_t status = 0;  ///< 0: sent
+    std::array<std::uint8_t, 7> reserved{};
+};
+
 /// Bytes of one IPC offer and one staged offer as encoded, without type and length.
-inline constexpr std::size_t kIpcOfferBytes = 112;
+inline constexpr std::size_t kIpcOfferBytes = 120;
 inline constexpr std::size_t kStagedOfferBytes = 4;
 /// The most an encoded RTS takes.
 inline constexpr std::size_t kMaxRtsBytes = 40 + 1 + kMaxOffers * (2 + kIpcOfferBytes);
@@ -189,7 +236,8 @@ static_assert(sizeof(Envelope) == 32 && offsetof(Envelope, sequence) == 8 &&
 static_assert(sizeof(Eager) == 40 && offsetof(Eager, envelope) == 8);
 static_assert(sizeof(IpcOffer) == kIpcOfferBytes && offsetof(IpcOffer, base) == 64 &&
               offsetof(IpcOffer, offset) == 72 && offsetof(IpcOffer, allocation_bytes) == 80 &&
-              offsetof(IpcOffer, buffer_id) == 88 && offsetof(IpcOffer, device_uuid) == 96);
+              offsetof(IpcOffer, buffer_id) == 88 && offsetof(IpcOffer, detail) == 96 &&
+              offsetof(IpcOffer, device_uuid) == 104);
 static_assert(sizeof(StagedOffer) == kStagedOfferBytes);
 static_assert(sizeof(Cts) == 48 && offsetof(Cts, receiver_request) == 16 &&
               offsetof(Cts, bytes) == 24 && offsetof(Cts, chunk_bytes) == 32 &&
@@ -202,6 +250,9 @@ static_assert(sizeof(Ack) == 16 && offsetof(Ack, sender_request) == 8);
 static_assert(sizeof(Nack) == 32 && offsetof(Nack, receiver_request) == 16 &&
               offsetof(Nack, reason) == 24 && offsetof(Nack, offer) == 25);
 static_assert(sizeof(Freed) == 24 && offsetof(Freed, buffer_id) == 16);
+static_assert(sizeof(Want) == 48 && offsetof(Want, receiver_request) == 16 &&
+              offsetof(Want, socket) == 24 && offsetof(Want, offer) == 40);
+static_assert(sizeof(Descriptors) == 24 && offsetof(Descriptors, status) == 16);
 
 /// A message that is one fixed struct: every kind but RTS.
 template <class X>
@@ -212,6 +263,7 @@ concept FixedMessage =
 
 static_assert(FixedMessage<Eager> && FixedMessage<Cts> && FixedMessage<Data> &&
               FixedMessage<DataAck> && FixedMessage<Fin> && FixedMessage<Ack> &&
-              FixedMessage<Nack> && FixedMessage<Freed>);
+              FixedMessage<Nack> && FixedMessage<Freed> && FixedMessage<Want> &&
+              FixedMessage<Descriptors>);
 
 }  // namespace beeline::wire

@@ -97,6 +97,92 @@ void belongs_to_no_context() {
     EXPECT(context == nullptr);
 }
 
+/** A range of two parts: the range attributes tell of the reservation, the mapping attributes and
+ *  cuMemGetAddressRange of the part. */
+void parts_of_a_range() {
+    need_support();
+    const size_t unit = granularity();
+    CUdeviceptr where = 0;
+    MUST(cu.cuMemAddressReserve(&where, 4 * unit, 0, 0, 0));
+    for (const size_t at : {unit, 2 * unit}) {
+        MUST(cu.cuMemMap(where + at, unit, 0, create(unit, kShared), 0));
+    }
+    CUmemAccessDesc grant = {};
+    grant.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    grant.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    MUST(cu.cuMemSetAccess(where + unit, 2 * unit, &grant, 1));
+    put(where + unit, 2 * unit, 9);  // across both
+    EXPECT(holds(where + unit, 2 * unit, 9));
+    for (const size_t at : {unit + 5, 2 * unit + 5}) {
+        const CUdeviceptr part = where + at / unit * unit;
+        const CUdeviceptr pointer = where + at;
+        EXPECT(pointer_attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer) ==
+               where);
+        EXPECT(pointer_attribute<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointer) == 4 * unit);
+        EXPECT(pointer_attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, pointer) ==
+               part);
+        EXPECT(pointer_attribute<size_t>(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, pointer) == unit);
+        EXPECT(pointer_attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES,
+                                                     pointer) == kShared);
+    }
+    EXPECT(pointer_attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, where + unit) !=
+           pointer_attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, where + 2 * unit));
+    MUST(cu.cuMemUnmap(where + unit, 2 * unit));  // both at once
+    MUST(cu.cuMemAddressFree(where, 4 * unit));
+}
+
+/** Two parts of another process, put side by side here; the exporter lets go first. */
+void shared_in_parts() {
+    run_pair(
+        [](const Line& line) {
+            need_support();
+            const size_t unit = granularity();
+            for (unsigned char i = 0; i < 2; ++i) {
+                const CUmemGenericAllocationHandle handle = create(unit, kShared);
+                const CUdeviceptr where = map(handle, unit);
+                put(where, unit, static_cast<unsigned char>(i + 1));
+                CUmemGenericAllocationHandle again = 0;
+                MUST(cu.cuMemRetainAllocationHandle(&again, pointer_to(where)));
+                int descriptor = -1;
+                MUST(cu.cuMemExportToShareableHandle(&descriptor, again, kShared, 0));
+                MUST(cu.cuMemRelease(again));
+                line.send_descriptor(descriptor);
+                close(descriptor);
+                line.await();
+                MUST(cu.cuMemUnmap(where, unit));
+                MUST(cu.cuMemRelease(handle));
+            }
+            line.signal();
+        },
+        [](const Line& line) {
+            CUdeviceptr where = 0;
+            size_t unit = 0;
+            for (size_t i = 0; i < 2; ++i) {
+                const int descriptor = line.receive_descriptor();
+                if (i == 0) {
+                    need_support();
+                    unit = granularity();
+                    MUST(cu.cuMemAddressReserve(&where, 2 * unit, 0, 0, 0));
+                }
+                CUmemGenericAllocationHandle handle = 0;
+                MUST(cu.cuMemImportFromShareableHandle(
+                    &handle, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)), kShared));
+                close(descriptor);
+                MUST(cu.cuMemMap(where + i * unit, unit, 0, handle, 0));
+                MUST(cu.cuMemRelease(handle));  // the mapping keeps it
+                line.signal();
+            }
+            CUmemAccessDesc grant = {};
+            grant.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+            grant.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+            MUST(cu.cuMemSetAccess(where, 2 * unit, &grant, 1));
+            line.await();
+            EXPECT(holds(where, unit, 1));
+            EXPECT(holds(where + unit, unit, 2));
+            MUST(cu.cuMemUnmap(where, 2 * unit));
+        });
+}
+
 void access_first() {
     need_support();
     const size_t bytes = granularity();
@@ -187,6 +273,8 @@ const Case kCases[] = {
     {"virtual.sizes", sizes},
     {"virtual.use", use},
     {"virtual.belongs_to_no_context", belongs_to_no_context, Source::kBelieved},
+    {"virtual.parts_of_a_range", parts_of_a_range},
+    {"virtual.shared_in_parts", shared_in_parts},
     {"virtual.access_first", access_first, Source::kBelieved},
     {"virtual.one_handle_two_ranges", one_handle_two_ranges},
     {"virtual.export_needs_request", export_needs_request},

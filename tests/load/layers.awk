@@ -21,6 +21,8 @@ BEGIN {
     middle = low " src/cuda src/topo src/wire"
     allow("src/datatype", low)
     allow("src/memory", middle " src/datatype")
+    # The twins implement SoftCUDA's contract.
+    allow("src/memory/kernel", "src/base src/memory softcuda")
     high = middle " src/memory src/datatype"
     allow("src/match", "src/base")
     allow("src/mover", high)
@@ -29,7 +31,7 @@ BEGIN {
     allow("coll/pattern", "src/base")
     allow("coll/plan", "src/base coll/pattern")
     device = "src/base src/config src/cuda src/memory src/datatype"
-    allow("coll/kernel", device " softcuda")  # the twins implement SoftCUDA's contract
+    allow("coll/kernel", device " softcuda")  # as above
     allow("coll/select", "src/base src/config src/topo coll/pattern coll/plan coll/kernel")
     allow("coll/exec", device " coll/pattern coll/plan coll/kernel")
     parts_of_coll = "coll/pattern coll/plan coll/select coll/kernel coll/exec"
@@ -53,6 +55,9 @@ function folder_of(path,    parts) {
     }
     if (path ~ /^coll\/[^\/]*$/) {
         return "coll"
+    }
+    if (path ~ /^src\/memory\/kernel\//) {
+        return "src/memory/kernel"
     }
     return split(path, parts, "/") >= 3 ? parts[1] "/" parts[2] : ""
 }

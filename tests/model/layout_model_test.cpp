@@ -30,15 +30,22 @@ Case any_case(bool may_overlap) {
     const std::ptrdiff_t lowest = at;
     for (std::size_t index = 0; index < blocks; ++index) {
         const auto bytes = *test::uniform<std::size_t>(0, 9);
-        result.layout.blocks.push_back(Block{at, bytes});
-        result.layout.size += bytes;
-        at += static_cast<std::ptrdiff_t>(bytes) + *test::uniform(0, 4);
+        const auto gap = *test::uniform(0, 4);
+        const auto repeats = *test::uniform(1, 4);  // regular stretches, which index() groups
+        for (int repeat = 0; repeat < repeats; ++repeat) {
+            result.layout.blocks.push_back(Block{at, bytes});
+            result.layout.size += bytes;
+            at += static_cast<std::ptrdiff_t>(bytes) + gap;
+        }
     }
     if (may_overlap) {
         result.layout.extent = *test::uniform(-30, 60);
     } else {
         const std::ptrdiff_t span = at - lowest;
         result.layout.extent = *rc::gen::element(span, span + 3, -span - 1);
+    }
+    if (*rc::gen::arbitrary<bool>()) {
+        index(result.layout);
     }
     result.count = *test::uniform<std::size_t>(0, 6);
     result.skip = *test::uniform<std::size_t>(0, result.layout.bytes(result.count) + 3);
@@ -69,7 +76,7 @@ std::vector<std::ptrdiff_t> ranged_map(const Case& given) {
             offsets.begin() + static_cast<std::ptrdiff_t>(last)};
 }
 
-constexpr std::ptrdiff_t kMiddle = 1000;  // of a buffer wide enough for every case
+constexpr std::ptrdiff_t kMiddle = 3000;  // of a buffer wide enough for every case
 
 std::vector<std::byte> numbered_buffer() {
     std::vector<std::byte> buffer(2 * kMiddle);

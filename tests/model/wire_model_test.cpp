@@ -34,13 +34,16 @@ Rts random_rts() {
     rts.offer_count = static_cast<std::uint8_t>(*test::uniform<std::size_t>(0, kMaxOffers + 1));
     for (std::size_t index = 0; index < rts.offer_count; ++index) {
         Offer& offer = rts.offers[index];
-        if (*rc::gen::arbitrary<bool>()) {
+        if (*test::uniform(0, 3) != 0) {
             const auto content = random_bytes(sizeof offer.ipc);
-            offer.type = OfferType::kIpc;
+            offer.type = *rc::gen::element(OfferType::kIpc, OfferType::kVmm, OfferType::kPool,
+                                           OfferType::kBounce);
             std::memcpy(&offer.ipc, content.data(), sizeof offer.ipc);
             offer.ipc.offset = *test::uniform<std::uint64_t>(0, kMaxMessageBytes);
             offer.ipc.allocation_bytes = offer.ipc.offset + rts.envelope.bytes +
-                                         *test::uniform<std::uint64_t>(0, kMaxMessageBytes);
+                                         *test::uniform<std::uint64_t>(1, kMaxMessageBytes);
+            offer.ipc.detail = *test::uniform<std::uint64_t>(
+                1, std::min<std::uint64_t>(kMaxParts, offer.ipc.allocation_bytes) + 1);
         } else {
             offer.type = OfferType::kStaged;
             offer.staged.chunk_bytes = *test::uniform<std::uint32_t>(1, kMaxChunkBytes + 1);
@@ -69,8 +72,13 @@ void check_sound(const Rts& rts) {
     RC_ASSERT(rts.offer_count <= kMaxOffers);
     for (std::size_t index = 0; index < rts.offer_count; ++index) {
         const Offer& offer = rts.offers[index];
-        RC_ASSERT(offer.type == OfferType::kIpc || offer.type == OfferType::kStaged);
-        if (offer.type == OfferType::kIpc) {
+        RC_ASSERT(is_device_offer(offer.type) || offer.type == OfferType::kStaged);
+        if (offer.type == OfferType::kBounce) {
+            RC_ASSERT(offer.ipc.detail >= 1 && offer.ipc.detail <= kMaxChunkBytes);
+            RC_ASSERT(offer.ipc.detail <= offer.ipc.allocation_bytes);
+        } else if (is_device_offer(offer.type)) {
+            RC_ASSERT(offer.type != OfferType::kVmm ||
+                      (offer.ipc.detail >= 1 && offer.ipc.detail <= kMaxParts));
             RC_ASSERT(offer.ipc.offset <= offer.ipc.allocation_bytes);
             RC_ASSERT(rts.envelope.bytes <= offer.ipc.allocation_bytes - offer.ipc.offset);
         } else {
@@ -100,7 +108,8 @@ void decode_all(std::span<const std::byte> in) {
     }
     const int takers = static_cast<int>(is_rts) + try_fixed<Eager>(in) + try_fixed<Cts>(in) +
                        try_fixed<Data>(in) + try_fixed<DataAck>(in) + try_fixed<Fin>(in) +
-                       try_fixed<Ack>(in) + try_fixed<Nack>(in) + try_fixed<Freed>(in);
+                       try_fixed<Ack>(in) + try_fixed<Nack>(in) + try_fixed<Freed>(in) +
+                       try_fixed<Want>(in) + try_fixed<Descriptors>(in);
     RC_ASSERT(takers <= (peek(in) == MessageType::kNone ? 0 : 1));
 }
 
@@ -109,7 +118,7 @@ RC_GTEST_PROP(WireModel, RandomBytesAreNeverReadBeyondTheirEnd, ()) {
     auto bytes = random_bytes(*test::uniform<std::size_t>(0, 200));
     if (bytes.size() >= 2 &&
         *test::uniform(0, 4) != 0) {  // else hardly anything gets past the start
-        bytes[0] = static_cast<std::byte>(*test::uniform(0, 12));
+        bytes[0] = static_cast<std::byte>(*test::uniform(0, 14));
         bytes[1] = static_cast<std::byte>(kVersion);
     }
     if (bytes.size() > 40 && *rc::gen::arbitrary<bool>()) {  // a plausible envelope, random offers
@@ -117,7 +126,7 @@ RC_GTEST_PROP(WireModel, RandomBytesAreNeverReadBeyondTheirEnd, ()) {
         std::memcpy(bytes.data() + 8, &plain.envelope, sizeof plain.envelope);
         bytes[40] = static_cast<std::byte>(*test::uniform(0, 6));
         if (bytes.size() > 42) {
-            bytes[41] = static_cast<std::byte>(*test::uniform(0, 5));
+            bytes[41] = static_cast<std::byte>(*test::uniform(0, 8));
         }
     }
     decode_all(guard.copy(bytes));
@@ -158,7 +167,7 @@ RC_GTEST_PROP(WireModel, DamagedBitsAreRefusedOrHarmless, ()) {
 
 RC_GTEST_PROP(WireModel, FixedMessagesSurviveDamage, ()) {
     test::GuardPage guard(256);
-    const auto type = *test::uniform(1, 10);
+    const auto type = *test::uniform(1, 12);
     auto bytes = random_bytes(*rc::gen::element<std::size_t>(16, 24, 32, 40, 48, 64));
     for (std::size_t at = 2; at < bytes.size(); ++at) {
         if (*test::uniform(0, 3) != 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages and datatypes beyond 2^31 and 2^32 bytes. Buffers are untouched memory but for a few
 // places, so that they take little of the machine's.
-//   large_counts [host] [device] [--dense|--one]
+//   large_counts [host] [device] [--dense|--one|--half]
 // --dense: instead, what needs 2 GiB of real memory in one process
-// --one:   one message only
+// --one, --half: one message only, of 4 or 2 GiB
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -194,8 +194,8 @@ class LargeCounts {
     }
 
     /// One long message to a device, for paths that take all of it through the host.
-    void run_one() {
-        const Shape shape = row("2^32 + 7 bytes", 4 * kGiB + 7);
+    void run_one(std::size_t bytes) {
+        const Shape shape = row("one message", bytes);
         pass(shape, h_.kinds[0], Kind::kDevice);
         release({shape});
     }
@@ -461,7 +461,9 @@ int main(int argc, char** argv) {
     if (std::strcmp(last, "--dense") == 0) {
         tests.run_dense();
     } else if (std::strcmp(last, "--one") == 0) {
-        tests.run_one();
+        tests.run_one(4 * beeline::test::kGiB + 7);
+    } else if (std::strcmp(last, "--half") == 0) {
+        tests.run_one(2 * beeline::test::kGiB + 7);
     } else {
         tests.run();
     }

@@ -10,13 +10,14 @@ program=$top_builddir/tests/mpi/large_counts
 
 launch() { "$top_srcdir/tests/support/mpirun.sh" "$@"; }
 
-# The ways through the host take all of it: with as few chunks as possible.
-staged="--mca pml_beeline_cuda_ipc 0 --mca pml_beeline_staging_chunk 16M --mca mpi_yield_when_idle 1"
+# The ways through the host take all of it: with as few chunks, and as few turns of the cores, as possible.
+few="--timeout 120 -n 2 --mca pml_beeline_staging_chunk 16M --mca mpi_yield_when_idle 1"
+staged="$few --mca pml_beeline_cuda_ipc 0"
 
-launch -n 2 "$program" host
-launch --gpus 2 -n 2 "$program" host device
-launch --gpus 1 -n 2 "$program" device --one
-launch --gpus 2 -n 2 $staged "$program" device --one
-launch --gpus 2 -n 2 $staged "$program" host device --one
-launch --gpus 2 -n 2 $staged --mca pml_beeline_shm 0 "$program" device --one
-launch --gpus 2 -n 2 "$program" host device --dense
+launch $few "$program" host
+launch --gpus 2 $few "$program" host device
+launch --gpus 1 $few "$program" device --one
+launch --gpus 2 $staged "$program" device --one
+launch --gpus 2 $staged "$program" host device --half
+launch --gpus 2 $staged --mca pml_beeline_shm 0 "$program" device --half
+launch --gpus 2 $few "$program" host device --dense

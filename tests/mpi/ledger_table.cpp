@@ -177,16 +177,16 @@ class Table {
 
     /// One message, sent when the receive is posted and nothing else is on its way, so that it is
     /// never kept for later.
-    void pass(void* memory, std::size_t bytes, int from, int to) {
-        const int count = static_cast<int>(bytes);
+    void pass(void* memory, std::size_t elements, int from, int to, MPI_Datatype type = MPI_BYTE) {
+        const int count = static_cast<int>(elements);
         if (h_.rank == to) {
             MPI_Request request = MPI_REQUEST_NULL;
-            MPI_Irecv(memory, count, MPI_BYTE, from, 1, MPI_COMM_WORLD, &request);
+            MPI_Irecv(memory, count, type, from, 1, MPI_COMM_WORLD, &request);
             MPI_Send(nullptr, 0, MPI_BYTE, from, 2, MPI_COMM_WORLD);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         } else if (h_.rank == from) {
             MPI_Recv(nullptr, 0, MPI_BYTE, to, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(memory, count, MPI_BYTE, to, 1, MPI_COMM_WORLD);
+            MPI_Send(memory, count, type, to, 1, MPI_COMM_WORLD);
         }
     }
 
@@ -211,6 +211,35 @@ class Table {
                           side == 0 ? floor.send : floor.receive);
             }
         }
+    }
+
+    /// A large message from host memory that the receiver takes late, into device memory.
+    void unexpected(const std::string& label, std::size_t bytes, Floor floor) {
+        gpu::Buffer buffer(h_.gpu.get(), h_.rank == 0 ? gpu::Kind::kHost : gpu::Kind::kDevice,
+                           bytes);
+        const int count = static_cast<int>(bytes);
+        const auto mine = measure(label, [&] {
+            if (h_.rank == 0) {
+                MPI_Send(buffer.at(), count, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            } else if (h_.rank == 1) {
+                MPI_Probe(0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Recv(buffer.at(), count, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            }
+        });
+        print_sides(label, mine[1], floor);
+    }
+
+    /// Data of `bytes` in blocks of 8 bytes with gaps as long, from device to device.
+    void blocks(const std::string& label, std::size_t bytes, Floor floor) {
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_Type_vector(static_cast<int>(bytes / 8), 8, 16, MPI_BYTE, &type);
+        MPI_Type_commit(&type);
+        gpu::Buffer buffer(h_.gpu.get(), gpu::Kind::kDevice, 2 * bytes);
+        const std::vector<unsigned char> zeros(2 * bytes);
+        buffer.write(0, zeros.data(), zeros.size());
+        const auto mine = measure(label, [&] { pass(buffer.at(), 1, 0, 1, type); });
+        print_sides(label, mine[1], floor);
+        MPI_Type_free(&type);
     }
 
     /// A message to oneself.
@@ -290,6 +319,10 @@ void direct(Table& table) {
     table.host_message("eager H H, mapped, 1 KiB", 1 << 10, true, {1, 1});
     table.message("IPC get, 1 MiB", kD, kD, 1 << 20, {1, 3}, {2, 4});
     table.message("IPC get, 64 MiB", kD, kD, 64 << 20, {1, 3});
+    table.unexpected("unexpected H D, 4 chunks", 4 * kChunk, {0, 9});
+    // One launch and one event for each chunk, however many blocks there are; small data waits.
+    table.blocks("512 blocks of 8 B, D D", 4 << 10, {3, 3});
+    table.blocks("131072 blocks of 8 B, D D, 4 chunks", 4 * kChunk, {9, 9});
     table.self("self D D, 1 KiB", 1 << 10, 4);
     table.self("self D D, 1 MiB", 1 << 20, 4);
 }

@@ -5,7 +5,8 @@ mpi_test_ldadd = libgpu.la $(OMPI_LIBS)
 p2p_programs = tests/mpi/p2p_matrix tests/mpi/p2p_rules tests/mpi/p2p_types tests/mpi/rma_host \
 	tests/mpi/ledger tests/mpi/ledger_table
 check_PROGRAMS += $(p2p_programs)
-tests_mpi_p2p_matrix_SOURCES = tests/mpi/p2p_matrix.cpp tests/mpi/harness.hpp
+tests_mpi_p2p_matrix_SOURCES = tests/mpi/p2p_matrix.cpp tests/mpi/calls.hpp tests/mpi/harness.hpp \
+	tests/mpi/routes.hpp
 tests_mpi_p2p_matrix_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_p2p_matrix_LDADD = $(mpi_test_ldadd)
 tests_mpi_p2p_rules_SOURCES = tests/mpi/p2p_rules.cpp tests/mpi/harness.hpp
@@ -51,6 +52,25 @@ semantics_scripts = tests/mpi/p2p_random_test.sh tests/mpi/communicators_test.sh
 TESTS += $(semantics_scripts)
 EXTRA_DIST += $(semantics_scripts)
 
+# Kinds of memory, by the driver itself.
+kinds_programs = tests/mpi/memory_kinds tests/mpi/memory_growth
+check_PROGRAMS += $(kinds_programs)
+tests_mpi_memory_kinds_SOURCES = tests/mpi/memory_kinds.cpp tests/mpi/memory_blocks.hpp \
+	tests/mpi/harness.hpp
+tests_mpi_memory_kinds_CPPFLAGS = $(mpi_test_cppflags) -I$(top_srcdir)/src/cuda/api
+tests_mpi_memory_kinds_LDFLAGS = $(examples_ldflags)
+tests_mpi_memory_kinds_LDADD = $(mpi_test_ldadd) -lcuda
+tests_mpi_memory_kinds_DEPENDENCIES = libgpu.la $(examples_dependencies)
+tests_mpi_memory_growth_SOURCES = tests/mpi/memory_growth.cpp tests/mpi/memory_blocks.hpp \
+	tests/mpi/harness.hpp
+tests_mpi_memory_growth_CPPFLAGS = $(mpi_test_cppflags) -I$(top_srcdir)/src/cuda/api
+tests_mpi_memory_growth_LDFLAGS = $(examples_ldflags)
+tests_mpi_memory_growth_LDADD = $(mpi_test_ldadd) -lcuda
+tests_mpi_memory_growth_DEPENDENCIES = libgpu.la $(examples_dependencies)
+kinds_scripts = tests/mpi/memory_kinds_test.sh tests/mpi/memory_growth_test.sh
+TESTS += $(kinds_scripts)
+EXTRA_DIST += $(kinds_scripts)
+
 coll_programs = tests/mpi/collectives tests/mpi/device_calls tests/mpi/layouts
 check_PROGRAMS += $(coll_programs)
 tests_mpi_collectives_SOURCES = tests/mpi/collectives.cpp tests/mpi/collectives.hpp \
@@ -75,6 +95,23 @@ p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi
 	tests/mpi/two_nodes_test.sh
 TESTS += $(p2p_scripts)
 EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh
+
+# --- the semantic suite
+suite_programs = tests/mpi/p2p_errors tests/mpi/p2p_requests tests/mpi/thresholds
+check_PROGRAMS += $(suite_programs)
+tests_mpi_p2p_errors_SOURCES = tests/mpi/p2p_errors.cpp tests/mpi/calls.hpp tests/mpi/harness.hpp tests/mpi/routes.hpp
+tests_mpi_p2p_errors_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_errors_LDADD = $(mpi_test_ldadd)
+tests_mpi_p2p_requests_SOURCES = tests/mpi/p2p_requests.cpp tests/mpi/calls.hpp tests/mpi/harness.hpp \
+	tests/mpi/routes.hpp
+tests_mpi_p2p_requests_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_requests_LDADD = $(mpi_test_ldadd)
+tests_mpi_thresholds_SOURCES = tests/mpi/thresholds.cpp tests/mpi/harness.hpp
+tests_mpi_thresholds_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_thresholds_LDADD = $(mpi_test_ldadd)
+suite_scripts = tests/mpi/p2p_errors_test.sh tests/mpi/p2p_requests_test.sh tests/mpi/thresholds_test.sh
+TESTS += $(suite_scripts)
+EXTRA_DIST += $(suite_scripts)
 
 peers_programs = tests/mpi/peers tests/mpi/peers_order tests/mpi/manners
 check_PROGRAMS += $(peers_programs)

@@ -6,6 +6,7 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/engine/address_test.cpp tests/unit/engine/request_table_test.cpp \
 	tests/unit/match/matcher_test.cpp tests/unit/match/sequencer_test.cpp \
 	tests/unit/memory/always_host_test.cpp tests/unit/memory/pointer_test.cpp \
+	tests/unit/mover/cuda_ipc/fd_passing_test.cpp tests/unit/mover/cuda_ipc/verdicts_test.cpp \
 	tests/unit/mover/shm/lane_test.cpp tests/unit/mover/shm/segment_test.cpp \
 	tests/unit/protocol/select_test.cpp tests/unit/topo/identity_test.cpp \
 	tests/unit/wire/codec_test.cpp
@@ -17,12 +18,16 @@ tests_unit_unit_tests_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CF
 tests_unit_unit_tests_LDADD = libcore.la $(GTEST_LIBS) -lrapidcheck
 EXTRA_tests_unit_unit_tests_DEPENDENCIES = libcuda.la
 
+TESTS += tests/unit/memory/kernel_sources.sh
+EXTRA_DIST += tests/unit/memory/kernel_sources.sh
+
 # Those that need a device.
 check_PROGRAMS += tests/unit/device_tests
 TESTS += tests/unit/device_tests
 tests_unit_device_tests_SOURCES = tests/unit/device_main.cpp \
 	tests/unit/memory/copy_test.cpp tests/unit/memory/device_pointer_test.cpp \
-	tests/unit/mover/cuda_ipc/exporter.cpp tests/unit/mover/cuda_ipc/exporter.hpp \
+	tests/unit/memory/run_kernels_test.cpp \
+	tests/unit/mover/cuda_ipc/caches_test.cpp tests/unit/mover/cuda_ipc/exporter.cpp tests/unit/mover/cuda_ipc/exporter.hpp \
 	tests/unit/mover/cuda_ipc/handles_test.cpp \
 	tests/world/device_memory.cpp tests/world/device_memory.hpp
 tests_unit_device_tests_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)

@@ -85,7 +85,10 @@ TEST(EnginePaths, AreTheOnesTheTablePromises) {
             {Kind::kDevice, Kind::kDevice, kLarge, Path::kCudaIpc, Reason::kDirect},
             {Kind::kDevice, Kind::kHost, kLarge, Path::kStaged, Reason::kReceiverHost},
             {Kind::kHost, Kind::kDevice, 300000, Path::kStaged, Reason::kReceiverDevice},
-            {Kind::kManaged, Kind::kDevice, kLarge, Path::kStaged, Reason::kNotExportable},
+            {Kind::kManaged, Kind::kDevice, kLarge, Path::kCudaBounce, Reason::kBounced},
+            {Kind::kManaged, Kind::kManaged, kLarge, Path::kCudaBounce, Reason::kBounced},
+            {Kind::kDevice, Kind::kManaged, kLarge, Path::kCudaIpc, Reason::kDirect},
+            {Kind::kManaged, Kind::kHost, kLarge, Path::kStaged, Reason::kReceiverHost},
         };
         Ticket ticket;
         unsigned number = 0;
@@ -137,6 +140,8 @@ struct Refusal {
     int rank;
     Reason reason;
     const char* call;  ///< what the one warning names
+    unsigned tries;    ///< messages before the pair is refused
+    CUresult error;
 };
 
 class Refused : public testing::TestWithParam<Refusal> {};
@@ -146,32 +151,42 @@ TEST_P(Refused, DeviceMessagesAreStagedWithOneWarning) {
     run_ranks(with_fault(refusal.fault, refusal.rank), [&](Rank& rank) {
         const test::LogCapture log(LogLevel::kWarning);
         Ticket ticket;
-        for (unsigned number = 0; number < 3; ++number) {
+        for (unsigned number = 0; number < 5; ++number) {
             const Ends ends = transfer(rank, ticket, Kind::kDevice, Kind::kDevice, kLarge, number);
             EXPECT_EQ(ends.outcome.status, Status::kOk);
             EXPECT_TRUE(ends.right);
             if (rank.rank() == 0) {
                 EXPECT_EQ(ends.outcome.path, Path::kStaged);
-                EXPECT_EQ(ends.outcome.reason, refusal.reason);
+                // After a few failures the pair's verdict stands, and the driver is not asked
+                // again.
+                EXPECT_EQ(ends.outcome.reason,
+                          number < refusal.tries ? refusal.reason : Reason::kRefused);
             }
         }
         if (rank.rank() == 0) {
-            EXPECT_EQ(rank.engine().counters().fallbacks[static_cast<std::size_t>(refusal.reason)],
-                      3U);
+            const auto& fallbacks = rank.engine().counters().fallbacks;
+            EXPECT_EQ(fallbacks[static_cast<std::size_t>(refusal.reason)],
+                      std::min(refusal.tries, 5U));
+        } else if (refusal.rank == 1) {
+            ASSERT_EQ(rank.engine().verdicts().all().size(), 1U);
+            EXPECT_TRUE(rank.engine().verdicts().all()[0].refused);
+            EXPECT_EQ(rank.engine().verdicts().all()[0].reason, refusal.error);
+            EXPECT_LE(calls("cuIpcOpenMemHandle"), 3U);
         }
         EXPECT_EQ(log.lines().size(), rank.rank() == refusal.rank ? 1U : 0U);
         EXPECT_EQ(log.count(refusal.call), rank.rank() == refusal.rank ? 1 : 0);
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Engine, Refused,
-                         testing::Values(Refusal{"Open", "cuIpcOpenMemHandle:1+:1", 1,
-                                                 Reason::kOpenFailed, "cuIpcOpenMemHandle"},
-                                         Refusal{"Export", "cuIpcGetMemHandle:1+:801", 0,
-                                                 Reason::kExportFailed, "cuIpcGetMemHandle"}),
-                         [](const testing::TestParamInfo<Refusal>& refusal) {
-                             return refusal.param.name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Engine, Refused,
+    testing::Values(Refusal{"Open", "cuIpcOpenMemHandle:1+:1", 1, Reason::kOpenFailed,
+                            "cuIpcOpenMemHandle", 2, CUDA_ERROR_INVALID_VALUE},
+                    Refusal{"NoPeerAccess", "cuIpcOpenMemHandle:1+:217", 1, Reason::kOpenFailed,
+                            "cuIpcOpenMemHandle", 1, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED},
+                    Refusal{"Export", "cuIpcGetMemHandle:1+:801", 0, Reason::kExportFailed,
+                            "cuIpcGetMemHandle", 9, CUDA_SUCCESS}),
+    [](const testing::TestParamInfo<Refusal>& refusal) { return refusal.param.name; });
 
 TEST(EngineFaults, MemoryThatIsNotRegisteredServesAllTheSame) {
     for (const bool shm : {true, false}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two handle caches.
+// The cache of other processes' memory that we have mapped.
 #include "mover/cuda_ipc/handles.hpp"
 
 #include <iterator>
@@ -7,43 +7,6 @@
 #include "cuda/context.hpp"
 
 namespace beeline::mover::cuda_ipc {
-
-Result<CUipcMemHandle> ExportCache::handle_of(const memory::Pointer& memory) noexcept {
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-        if (entry->base != memory.base) {
-            continue;
-        }
-        if (entry->buffer_id == memory.buffer_id) {
-            entries_.splice(entries_.begin(), entries_, entry);
-            return entry->handle;
-        }
-        entries_.erase(entry);  // the address was freed and allocated anew
-        break;
-    }
-    CUipcMemHandle handle;
-    const cuda::ContextScope scope(*memory.driver, memory.context);
-    const cuda::CaptureScope captures(*memory.driver);
-    CUresult result = scope.result();
-    if (result == CUDA_SUCCESS) {
-        result = memory.driver->cuIpcGetMemHandle(&handle, memory.base);
-    }
-    if (result != CUDA_SUCCESS) {
-        cuda::report_failure(*memory.driver, "cuIpcGetMemHandle", result,
-                             reinterpret_cast<const void*>(memory.base),
-                             "messages from this memory are staged through the host");
-        return Status::kDriver;
-    }
-    entries_.push_front({memory.base, memory.buffer_id, handle});
-    if (entries_.size() > limit_) {
-        entries_.pop_back();
-    }
-    return handle;
-}
-
-void ExportCache::forget(std::uint64_t base) noexcept {
-    entries_.remove_if([base](const Entry& entry) { return entry.base == base; });
-}
-
 namespace {
 
 std::uint64_t buffer_id_of(const cuda::Driver& driver, CUdeviceptr mapped) noexcept {
@@ -79,21 +42,103 @@ ImportCache::~ImportCache() {
     clear();
 }
 
+ImportCache::Entries::iterator ImportCache::erase(Entries::iterator entry) noexcept {
+    auto [at, end] = index_.equal_range({entry->peer, entry->base});
+    while (at != end && at->second != entry) {
+        ++at;
+    }
+    index_.erase(at);
+    mapped_bytes_ -= entry->bytes;
+    return entries_.erase(entry);
+}
+
+/// In stream order, on a stream without work: nothing else waits.
+void ImportCache::free_pool_memory(const Import& import) noexcept {
+    if (free_context_ != import.context) {
+        free_stream_ = {};
+        free_context_ = nullptr;
+        auto made = cuda::Stream::create(*import.driver);
+        if (!made) {
+            return;
+        }
+        free_stream_ = std::move(*made);
+        free_context_ = import.context;
+    }
+    import.driver->cuMemFreeAsync(import.mapped, free_stream_.get());
+}
+
 ImportCache::Entries::iterator ImportCache::close(Entries::iterator entry) noexcept {
     const cuda::ContextScope scope(*entry->driver, entry->context);
     const cuda::CaptureScope captures(*entry->driver);
     if (scope.result() == CUDA_SUCCESS && is_there(*entry)) {
         // An error means that the context or the driver went away, and the mapping with it.
-        entry->driver->cuIpcCloseMemHandle(entry->mapped);
+        switch (entry->kind) {
+            case HandleKind::kVmm:
+                VmmMapping::unmap(*entry->driver, entry->mapped, entry->bytes);
+                break;
+            case HandleKind::kPool:
+                free_pool_memory(*entry);
+                break;
+            case HandleKind::kNone:
+            case HandleKind::kLegacy:
+                entry->driver->cuIpcCloseMemHandle(entry->mapped);
+                break;
+        }
     }
-    return entries_.erase(entry);
+    return erase(entry);
 }
 
-void ImportCache::make_room() noexcept {
-    for (auto entry = entries_.end(); entries_.size() >= limit_ && entry != entries_.begin();) {
+/// Closes a mapping, at once or by its last user.
+void ImportCache::retire(Entries::iterator entry) noexcept {
+    if (entry->users > 0) {
+        entry->stale = true;
+    } else {
+        close(entry);
+    }
+}
+
+/// Makes room for so much more, as far as mappings are not in use.
+void ImportCache::make_room(std::size_t entries, std::uint64_t bytes) noexcept {
+    const auto over = [&] {
+        return entries_.size() + entries > limit_ ||
+               (mapped_bytes_ != 0 && (bytes > byte_limit_ || mapped_bytes_ > byte_limit_ - bytes));
+    };
+    for (auto entry = entries_.end(); entry != entries_.begin() && over();) {
         --entry;
         if (entry->users == 0) {
             entry = close(entry);
+            ++evicted_;
+        }
+    }
+}
+
+Import* ImportCache::find(CUcontext context, std::uint64_t peer, std::uint64_t base,
+                          std::uint64_t bytes, std::uint64_t buffer_id) noexcept {
+    auto [at, end] = index_.equal_range({peer, base});
+    for (; at != end; ++at) {
+        const Entries::iterator entry = at->second;
+        if (entry->buffer_id == buffer_id && entry->bytes == bytes && !entry->stale &&
+            (entry->user == context || entry->context == context)) {
+            entries_.splice(entries_.begin(), entries_, entry);
+            ++entry->users;
+            ++hits_;
+            return &*entry;
+        }
+    }
+    return nullptr;
+}
+
+/// An older allocation of the peer at these addresses: the driver may refuse the newer one while it
+/// is open. The same memory seen from another context stays.
+void ImportCache::close_overlapping(std::uint64_t peer, std::uint64_t base, std::uint64_t bytes,
+                                    std::uint64_t buffer_id) noexcept {
+    for (auto at = index_.lower_bound({peer, 0}); at != index_.end() && at->first.first == peer;) {
+        const Entries::iterator entry = at->second;
+        ++at;
+        const bool overlaps = base < entry->base + entry->bytes && entry->base < base + bytes;
+        const bool same = entry->buffer_id == buffer_id && entry->base == base && !entry->stale;
+        if (overlaps && !same && entry->kind == HandleKind::kLegacy) {
+            retire(entry);
         }
     }
 }
@@ -102,41 +147,40 @@ Result<Import*> ImportCache::acquire(const cuda::Driver& driver, CUcontext conte
                                      std::uint64_t peer, std::uint64_t base, std::uint64_t bytes,
                                      std::uint64_t buffer_id,
                                      const CUipcMemHandle& handle) noexcept {
-    for (auto entry = entries_.begin(); entry != entries_.end();) {
-        const bool overlaps =
-            entry->peer == peer && base < entry->base + entry->bytes && entry->base < base + bytes;
-        if (!overlaps) {
-            ++entry;
-            continue;
-        }
-        if (entry->buffer_id == buffer_id && entry->base == base && !entry->stale) {
-            if (entry->user == context || entry->context == context) {
-                entries_.splice(entries_.begin(), entries_, entry);
-                ++entry->users;
-                ++hits_;
-                return &*entry;
-            }
-            ++entry;  // the same memory seen from another context: both stay
-            continue;
-        }
-        if (entry->users > 0) {
-            entry->stale = true;
-            ++entry;
-            continue;
-        }
-        entry = close(entry);
+    if (Import* found = find(context, peer, base, bytes, buffer_id); found != nullptr) {
+        return found;
     }
-    ++misses_;
-    make_room();
-    Import import{peer, base, bytes, buffer_id, &driver, nullptr, context, 0, 0, 1, false};
-    const CUresult result = open(import, handle);
-    if (result != CUDA_SUCCESS) {
-        cuda::report_failure(driver, "cuIpcOpenMemHandle", result,
+    close_overlapping(peer, base, bytes, buffer_id);
+    make_room(1, bytes);
+    Import import;
+    import.peer = peer;
+    import.base = base;
+    import.bytes = bytes;
+    import.buffer_id = buffer_id;
+    import.driver = &driver;
+    import.user = context;
+    last_error_ = open(import, handle);
+    if (last_error_ != CUDA_SUCCESS) {
+        ++misses_;
+        cuda::report_failure(driver, "cuIpcOpenMemHandle", last_error_,
                              reinterpret_cast<const void*>(base),
                              "messages from this peer's memory are staged through the host");
         return Status::kDriver;
     }
+    return insert(import);
+}
+
+Import* ImportCache::insert(Import import) noexcept {
+    ++misses_;
+    if (import.kind != HandleKind::kLegacy) {
+        make_room(1, import.bytes);
+        import.local_id = buffer_id_of(*import.driver, import.mapped);
+    }
+    import.users = 1;
+    import.stale = import.kind == HandleKind::kPool;
+    mapped_bytes_ += import.bytes;
     entries_.push_front(import);
+    index_.emplace(Key{import.peer, import.base}, entries_.begin());
     return &entries_.front();
 }
 
@@ -158,14 +202,21 @@ CUresult ImportCache::open(Import& import, const CUipcMemHandle& handle) const n
 
 void ImportCache::release(Import* import) noexcept {
     --import->users;
-    if (import->users > 0 || !import->stale) {
+    if (import->users > 0) {
         return;
     }
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-        if (&*entry == import) {
-            close(entry);
-            return;
+    if (import->stale) {
+        auto [at, end] = index_.equal_range({import->peer, import->base});
+        while (at != end && &*at->second != import) {
+            ++at;
         }
+        if (at != end) {
+            close(at->second);
+        }
+        return;
+    }
+    if (entries_.size() > limit_ || mapped_bytes_ > byte_limit_) {
+        make_room(0, 0);  // there was no room while it was in use
     }
 }
 
@@ -174,7 +225,21 @@ void ImportCache::discard(Import* import) noexcept {
     release(import);
 }
 
+void ImportCache::freed(std::uint64_t peer, std::uint64_t base, std::uint64_t buffer_id) noexcept {
+    auto [at, end] = index_.equal_range({peer, base});
+    while (at != end) {
+        const Entries::iterator entry = at->second;
+        ++at;
+        if (entry->buffer_id == buffer_id) {
+            ++told_;
+            retire(entry);
+        }
+    }
+}
+
 void ImportCache::forget_lost() noexcept {
+    free_stream_ = {};
+    free_context_ = nullptr;
     for (auto entry = entries_.begin(); entry != entries_.end();) {
         if (is_there(*entry)) {
             ++entry;
@@ -182,7 +247,7 @@ void ImportCache::forget_lost() noexcept {
             entry->stale = true;
             ++entry;
         } else {
-            entry = entries_.erase(entry);
+            entry = erase(entry);
         }
     }
 }
@@ -190,6 +255,10 @@ void ImportCache::forget_lost() noexcept {
 void ImportCache::clear() noexcept {
     for (auto entry = entries_.begin(); entry != entries_.end();) {
         entry = entry->users == 0 ? close(entry) : std::next(entry);
+    }
+    if (free_context_ != nullptr && entries_.empty()) {
+        free_stream_ = {};
+        free_context_ = nullptr;
     }
 }
 

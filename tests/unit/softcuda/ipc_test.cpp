@@ -123,6 +123,40 @@ TEST(Ipc, HandleOfFreedMemoryIsStale) {
     }
 }
 
+size_t free_memory() {
+    size_t free = 0;
+    size_t total = 0;
+    EXPECT_OK(cuMemGetInfo(&free, &total));
+    return free;
+}
+
+/** Freed memory that another process still maps comes back when that one closes it. */
+TEST(Ipc, MemoryStaysTakenWhileOthersMapIt) {
+    constexpr size_t kSize = 64 << 20;
+    in_pair(
+        [](Peer peer) {
+            start();
+            const size_t before = free_memory();
+            const CUdeviceptr memory = allocate(kSize);
+            peer.send(export_of(memory));
+            peer.barrier();
+            EXPECT_OK(cuMemFree(memory));
+            EXPECT_EQ(free_memory(), before - kSize);
+            peer.barrier();
+            peer.barrier();
+            EXPECT_EQ(free_memory(), before);
+        },
+        [](Peer peer) {
+            start();
+            CUdeviceptr address = 0;
+            ASSERT_OK(cuIpcOpenMemHandle(&address, peer.receive<CUipcMemHandle>(), kLazy));
+            peer.barrier();
+            peer.barrier();
+            EXPECT_OK(cuIpcCloseMemHandle(address));
+            peer.barrier();
+        });
+}
+
 /** The exporter freed and reallocated the range while the importer kept its old mapping. */
 TEST(Ipc, OldMappingBlocksANewOneOfTheSameRange) {
     for (const size_t size : {size_t{1000}, size_t{5} << 20}) {

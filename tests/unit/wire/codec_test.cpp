@@ -55,7 +55,7 @@ TEST(Codec, TheBytesOfAnEagerHeader) {
     eager.common.context = 0x01020304;
     eager.envelope = Envelope{2, -1, 0x0A0B0C0D, 0, 0x10, kId};
     const unsigned char expected[40] = {
-        1,    2,    1,    0,    4,    3,    2,    1,     // common
+        1,    3,    1,    0,    4,    3,    2,    1,     // common
         2,    0,    0,    0,    0xFF, 0xFF, 0xFF, 0xFF,  // source, tag
         0x0D, 0x0C, 0x0B, 0x0A, 0,    0,    0,    0,     // sequence
         0x10, 0,    0,    0,    0,    0,    0,    0,     // bytes
@@ -67,7 +67,8 @@ TEST(Codec, TheBytesOfAnEagerHeader) {
 
 template <class X>
 class FixedCodec : public testing::Test {};
-using FixedMessages = testing::Types<Eager, Cts, Data, DataAck, Fin, Ack, Nack, Freed>;
+using FixedMessages =
+    testing::Types<Eager, Cts, Data, DataAck, Fin, Ack, Nack, Freed, Want, Descriptors>;
 TYPED_TEST_SUITE(FixedCodec, FixedMessages);
 
 template <class X>
@@ -78,6 +79,8 @@ X sample() {
         message = sample_cts();
     } else if constexpr (std::is_same_v<X, Nack>) {
         message.offer = OfferType::kIpc;
+    } else if constexpr (std::is_same_v<X, Want>) {
+        message.offer = OfferType::kVmm;
     }
     return message;
 }
@@ -125,11 +128,40 @@ TEST(Codec, PeekKnowsTheTypesOfThisVersion) {
     bytes[1] = static_cast<std::byte>(kVersion);
     for (int type = 0; type < 256; ++type) {
         bytes[0] = static_cast<std::byte>(type);
-        EXPECT_EQ(peek(bytes), type <= 9 ? static_cast<MessageType>(type) : MessageType::kNone);
+        EXPECT_EQ(peek(bytes), type <= 11 ? static_cast<MessageType>(type) : MessageType::kNone);
     }
     bytes[0] = std::byte{1};
     EXPECT_EQ(peek(std::span(bytes).first(7)), MessageType::kNone);
     EXPECT_EQ(peek({}), MessageType::kNone);
+}
+
+TEST(Codec, DeviceOffersOutOfBoundsAreRefused) {
+    const auto refused = [](OfferType type, std::uint64_t offset, std::uint64_t allocation,
+                            std::uint64_t detail) {
+        Rts rts;
+        rts.envelope.bytes = 100;
+        rts.offer_count = 1;
+        rts.offers[0].type = type;
+        rts.offers[0].ipc.offset = offset;
+        rts.offers[0].ipc.allocation_bytes = allocation;
+        rts.offers[0].ipc.detail = detail;
+        std::vector<std::byte> bytes(kMaxRtsBytes);
+        bytes.resize(encode(rts, bytes));
+        Rts back;
+        return !decode(bytes, back);
+    };
+    for (const OfferType type : {OfferType::kIpc, OfferType::kVmm, OfferType::kPool}) {
+        EXPECT_FALSE(refused(type, 4, 104, 1));
+        EXPECT_TRUE(refused(type, 5, 104, 1)) << "ends behind the allocation";
+        EXPECT_TRUE(refused(type, UINT64_MAX, 104, 1));
+    }
+    EXPECT_FALSE(refused(OfferType::kVmm, 0, 104, kMaxParts));
+    EXPECT_TRUE(refused(OfferType::kVmm, 0, 104, 0)) << "no parts";
+    EXPECT_TRUE(refused(OfferType::kVmm, 0, 104, kMaxParts + 1));
+    EXPECT_FALSE(refused(OfferType::kBounce, 0, 50, 50)) << "a message passes in many slots";
+    EXPECT_TRUE(refused(OfferType::kBounce, 0, 50, 51)) << "a slot that is larger than the buffer";
+    EXPECT_TRUE(refused(OfferType::kBounce, 0, 50, 0));
+    EXPECT_TRUE(refused(OfferType::kBounce, 0, UINT64_MAX, kMaxChunkBytes + 1ULL));
 }
 
 TEST(Codec, EnvelopesOutOfBoundsAreRefused) {
@@ -160,6 +192,7 @@ TEST(Codec, CtsOutOfBoundsIsRefused) {
     EXPECT_TRUE(refused([](Cts& cts) { cts.chunk_bytes = kMaxChunkBytes + 1; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.depth = 0; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.depth = kMaxDepth + 1; }));
+    EXPECT_FALSE(refused([](Cts& cts) { cts.choice = OfferType::kUcx; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.choice = OfferType::kIpc; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.choice = OfferType{200}; }));
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the engine keeps for device memory that goes from process to process without the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "base/list.hpp"
+#include "engine/engine.hpp"
+#include "memory/copy.hpp"
+#include "mover/cuda_ipc/fd_passing.hpp"
+#include "mover/cuda_ipc/pools.hpp"
+#include "mover/cuda_ipc/ring.hpp"
+#include "mover/cuda_ipc/verdicts.hpp"
+#include "wire/headers.hpp"
+
+namespace beeline::engine {
+
+/// One slot of a bounce buffer in use, at either end.
+struct Engine::BounceChunk : ListNode<> {
+    Request* request = nullptr;
+    mover::cuda_ipc::Ring* ring = nullptr;  ///< the sender's
+    std::uint32_t slot = 0;
+    std::size_t offset = 0;  ///< in the message
+    std::size_t length = 0;
+    memory::AsyncCopy copy;
+};
+
+/// A matched receive that waits for the descriptors of `offers.front()`.
+struct Engine::PendingPull {
+    Request* request;
+    std::vector<wire::Offer> offers;
+    std::uint32_t sender_chunk;
+};
+
+struct Engine::DeviceState {
+    explicit DeviceState(const config::Params& params)
+        : rings(params.pml_bounce_chunk, static_cast<std::uint32_t>(params.pml_bounce_slots)) {}
+
+    mover::cuda_ipc::Rings rings;
+    mover::cuda_ipc::Verdicts verdicts;
+    mover::cuda_ipc::Inbox inbox;
+    mover::cuda_ipc::PoolImports pools;
+    std::deque<PendingPull> pending;
+    List<Request> sends;            ///< with more to put into slots, or with slots out
+    List<BounceChunk> copying;      ///< into slots
+    List<BounceChunk> to_send;      ///< filled, waiting for queue room
+    List<BounceChunk> sent;         ///< until the receiver gives them back
+    List<BounceChunk> receiving;    ///< out of a peer's slots
+    std::uint64_t quiet_polls = 0;  ///< since the last device message was sent
+};
+
+/// The number that stands for a peer in caches.
+inline std::uint64_t key_of(const Peer& peer) noexcept {
+    return reinterpret_cast<std::uint64_t>(&peer);
+}
+
+}  // namespace beeline::engine

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Made by regenerate.sh: names the kernel that identifies the sources of the kernels.
+#pragma once
+#define BEELINE_SOURCE_KERNEL beeline_runs_4f6efaa7e18839b8

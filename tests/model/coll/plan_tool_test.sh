@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# beeline-plan proves everything, shows what runs, and refuses what it cannot prove.
+set -euo pipefail
+tool=$top_builddir/beeline-plan
+[ -x "$tool" ] || { echo "beeline-plan is not built"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() { echo "FAIL: $*"; exit 1; }
+
+# The whole proof, about half a minute of one core.
+"$tool" verify >"$work/proof" || { cat "$work/proof"; fail "a proof"; }
+tail -n 1 "$work/proof"
+grep -q '; 0 failed$' "$work/proof" || fail "no count of failures"
+[ "$(tail -n +2 "$work/proof" | head -n -1 | wc -l)" = "$("$tool" list | tail -n +2 | wc -l)" ] ||
+	fail "an algorithm was not proved"
+
+"$tool" show allreduce --ranks 8 --bytes 1M --svg "$work/a.svg" --json "$work/a.json" >"$work/shown"
+grep -q '^chosen: ring .*: long vector' "$work/shown" || fail "no choice with its reason"
+grep -q '^proof: holds' "$work/shown" || fail "no proof"
+grep -q '^   0 receive output' "$work/shown" || fail "no steps"
+grep -q '</svg>' "$work/a.svg" || fail "no picture"
+"$tool" check "$work/a.json" | grep -q '^proved: allreduce ring of 8 ranks' || fail "check"
+
+sed '0,/"peer": 1/s//"peer": 2/' "$work/a.json" >"$work/b.json"
+if "$tool" check "$work/b.json" >"$work/refusal"; then fail "a wrong schedule was proved"; fi
+grep -q '^refused: rank' "$work/refusal" || fail "no reason for the refusal"
+
+"$tool" show allreduce --ranks 7 --nodes 3,2,2 --algorithm hierarchical --slices 2 |
+	grep -q 'between nodes' || fail "no phases"
+for bad in "allreduc" "allreduce --algorithm ring --not-commutative" "allreduce --nodes 3" \
+	"bcast --root 9" "allreduce --ranks 0" "scan --algorithm ring"; do
+	# shellcheck disable=SC2086
+	if "$tool" show $bad >/dev/null 2>&1; then fail "show $bad"; fi
+done

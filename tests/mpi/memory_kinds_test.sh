@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Every kind of memory to every other; then where descriptors are off, where the driver refuses them on either side, and
+# where nothing but the host is left.
+set -eu
+BEELINE_BUILD=$top_builddir
+export BEELINE_BUILD
+run() {
+    "$top_srcdir/tests/support/mpirun.sh" --gpus 2 --timeout 240 "$@"
+}
+program=$top_builddir/tests/mpi/memory_kinds
+run -n 2 "$program"
+run --mca pml_beeline_cuda_descriptors 0 -n 2 "$program" cuda_bounce
+SOFTCUDA_FAULT=cuMemImportFromShareableHandle:1+:801,cuMemPoolExportToShareableHandle:1+:801 \
+    run -n 2 "$program" cuda_bounce
+run --mca pml_beeline_cuda_descriptors 0 --mca pml_beeline_cuda_bounce 0 -n 2 "$program" staged
