@@ -128,9 +128,8 @@ Status Flat::describe(const Buffer& in, const Buffer& out, bool scattered) {
         displacements_[index] = static_cast<std::size_t>(place - first);
         bytes_ += counts_[index];
     }
+    in_packed_ = !gapless;
     if (gapless) {
-        packed_.reset();
-        capacity_ = 0;
         address_ = at(whole.address, first);
         return Status::kOk;
     }
@@ -150,6 +149,15 @@ Status Flat::describe(const Buffer& in, const Buffer& out, bool scattered) {
     return Status::kOk;
 }
 
+void Flat::clear() noexcept {
+    in_ = out_ = {};
+    address_ = nullptr;
+    bytes_ = 0;
+    counts_.clear();
+    displacements_.clear();
+    in_packed_ = false;
+}
+
 void Flat::in_elements(std::size_t bytes) noexcept {
     for (std::vector<std::size_t>* numbers : {&counts_, &displacements_}) {
         for (std::size_t& number : *numbers) {
@@ -159,7 +167,7 @@ void Flat::in_elements(std::size_t bytes) noexcept {
 }
 
 Status Flat::move(const Buffer& view, Direction direction) {
-    if (packed_ == nullptr || view.amount == Amount::kNothing) {
+    if (!in_packed_ || view.amount == Amount::kNothing) {
         return Status::kOk;
     }
     for (std::size_t index = 0; index < counts_.size(); ++index) {

@@ -22,6 +22,9 @@ class Flat {
     /// finds no room.
     Status describe(const Buffer& in, const Buffer& out, bool scattered);
 
+    /// No buffer; keeps its memory for the next.
+    void clear() noexcept;
+
     /// Brings the data of `in`, if it has gaps, for the operation to read.
     Status fetch();
     /// Takes the data of `out` back to where the caller wants it.
@@ -47,6 +50,7 @@ class Flat {
     std::size_t bytes_ = 0;  ///< of all blocks, in bytes
     std::vector<std::size_t> counts_;
     std::vector<std::size_t> displacements_;
+    bool in_packed_ = false;  ///< the blocks are in packed_, not where the caller has them
     std::unique_ptr<std::byte[]> packed_;
     std::size_t capacity_ = 0;
 };

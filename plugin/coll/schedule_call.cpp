@@ -31,6 +31,9 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     call_.cut = family.cut;
     call_.commutative = op == nullptr || ompi_op_is_commute(op);
     idle_ = false;
+    described_ = Status::kOk;
+    input_.clear();
+    output_.clear();
     if (op != nullptr ? !describe_reduction(family, buffers, op) : !describe(family, buffers)) {
         return false;
     }
@@ -40,6 +43,9 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     facts.request.root = root;
     facts.request.commutative = call_.commutative;
     facts.request.cut = family.cut;
+    // Where MPI wants either all ranks in place or none, it is a fact that all know.
+    facts.request.in_place = call_.in_place && (family.collective == Collective::kAllgather ||
+                                                family.collective == Collective::kAlltoall);
     facts.request.node_of = schedules.context().nodes();
     facts.bytes_known = family.sizes_known;
     facts.bytes = static_cast<double>(call_.sizes.count * call_.element);

@@ -48,15 +48,15 @@ class Guarded {
 };
 
 /// Runs one case as one rank; returns what was wrong, or an empty text.
-std::string run_case(const Case& what, const std::vector<unsigned char>& result,
-                     Context& context, coll::exec::Transport& transport) {
+std::string run_case(const Case& what, const std::vector<unsigned char>& result, Context& context,
+                     coll::exec::Transport& transport) {
     const std::vector<unsigned char> mine = contribution(what, transport.rank());
     Guarded output(what.bytes(), what.skew);
     if (what.in_place) {
         std::copy(mine.begin(), mine.end(), output.data());
     }
-    const Status status = allreduce(context, what.in_place ? nullptr : mine.data(),
-                                          output.data(), what.count, what.type, what.op, transport);
+    const Status status = allreduce(context, what.in_place ? nullptr : mine.data(), output.data(),
+                                    what.count, what.type, what.op, transport);
     if (status != Status::kOk) {
         return to_string(status);
     }
@@ -138,8 +138,8 @@ TEST(AllreduceWorld, ARepeatedCallReusesItsSchedule) {
         Context context;
         std::vector<float> data(1000, 1);
         for (int repeat = 0; repeat < 5; ++repeat) {
-            EXPECT_EQ(allreduce(context, nullptr, data.data(), data.size(), Type::kF32,
-                                      Op::kMax, world.transport(rank)),
+            EXPECT_EQ(allreduce(context, nullptr, data.data(), data.size(), Type::kF32, Op::kMax,
+                                world.transport(rank)),
                       Status::kOk);
         }
         EXPECT_EQ(context.counters().built, 1U);
@@ -164,7 +164,7 @@ TEST(AllreduceWorld, AFailedMessageHangsNobody) {
                 std::vector<std::int64_t> data(64, rank);
                 const Status status =
                     allreduce(contexts[static_cast<std::size_t>(rank)], nullptr, data.data(),
-                                    data.size(), Type::kI64, Op::kSum, world.transport(rank));
+                              data.size(), Type::kI64, Op::kSum, world.transport(rank));
                 EXPECT_TRUE(status == Status::kOk || status == Status::kIo);
                 failures += status == Status::kIo ? 1 : 0;
                 results[static_cast<std::size_t>(rank)] = data[0];

@@ -38,8 +38,8 @@ std::string run_case(const Case& what, const Kinds& kinds, Context& context,
     Buffer input(*driver(), kinds.send, what.bytes(), what.skew);
     Buffer output(*driver(), kinds.receive, what.bytes(), what.skew);
     (what.in_place ? output : input).write(mine);
-    const Status status = allreduce(context, what.in_place ? nullptr : input.data(),
-                                          output.data(), what.count, what.type, what.op, transport);
+    const Status status = allreduce(context, what.in_place ? nullptr : input.data(), output.data(),
+                                    what.count, what.type, what.op, transport);
     if (status != Status::kOk) {
         return to_string(status);
     }
@@ -184,10 +184,9 @@ TEST_F(Ledger, OneLaunchForEachReductionAndNothingMadeAnew) {
                 const auto call = [&] {
                     output.write(contribution(what, rank));
                     input.write(contribution(what, rank));
-                    EXPECT_EQ(
-                        allreduce(context, in_place ? nullptr : input.data(), output.data(),
+                    EXPECT_EQ(allreduce(context, in_place ? nullptr : input.data(), output.data(),
                                         kCount, what.type, what.op, world.transport(rank)),
-                        Status::kOk);
+                              Status::kOk);
                 };
                 call();
                 std::vector<unsigned long long> before;
@@ -224,8 +223,8 @@ TEST_F(Ledger, RefusedMeansLeadToTheSameResult) {
         Buffer output(*driver(), rank == 0 ? Kind::kDevice : Kind::kHost, what.bytes(), 0);
         for (int repeat = 0; repeat < 2; ++repeat) {
             output.write(contribution(what, rank));
-            EXPECT_EQ(allreduce(context, nullptr, output.data(), what.count, what.type,
-                                      what.op, world.transport(rank)),
+            EXPECT_EQ(allreduce(context, nullptr, output.data(), what.count, what.type, what.op,
+                                world.transport(rank)),
                       Status::kOk);
             EXPECT_EQ(output.read(), expected(what, 2));
         }
