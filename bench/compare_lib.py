@@ -59,12 +59,12 @@ class Runner:
             sys.exit(f"{self.name}: {what} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def bench(self, launch, test, what):
-        """One run of beeline-bench with 2 ranks; returns its JSON document. `launch` are options for mpirun.sh, `test`
+    def bench(self, launch, test, what, ranks=2):
+        """One run of beeline-bench; returns its JSON document. `launch` are options for mpirun.sh, `test`
         the words for beeline-bench."""
         with tempfile.TemporaryDirectory() as folder:
             output = os.path.join(folder, "rows.json")
-            self.output_of([os.path.join(TOP, "tests", "support", "mpirun.sh"), "--timeout", "240", *launch, "-n", "2",
+            self.output_of([os.path.join(TOP, "tests", "support", "mpirun.sh"), "--timeout", "240", *launch, "-n", str(ranks),
                             os.path.join(self.build, "beeline-bench"), *test, "--json", output], what)
             with open(output, encoding="utf-8") as file:
                 return json.load(file)

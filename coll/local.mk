@@ -49,7 +49,8 @@ core_sources += \
 	coll/plan/scan_recursive_doubling.cpp \
 	coll/plan/scatter_binomial.cpp \
 	coll/plan/scatter_linear.cpp \
-	coll/select/model.hpp coll/select/select.cpp coll/select/select.hpp
+	coll/select/model.hpp coll/select/select.cpp coll/select/select.hpp \
+	coll/select/tuning.cpp coll/select/tuning.hpp
 libcore_la_LIBADD += libkernel.la
 
 # The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path. (The image is

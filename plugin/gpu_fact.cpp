@@ -44,6 +44,7 @@ bool have_driver() noexcept {
 struct Fact {
     topo::NodeId node;
     std::uint64_t driver = 0;  ///< 1: this process has one
+    std::uint64_t choosing = 0;
 };
 
 bool fact_of(const ompi_proc_t* process, Fact& fact) noexcept {
@@ -74,9 +75,9 @@ bool ask_group(ompi_group_t* group, bool& any) noexcept {
 
 }  // namespace
 
-int publish_gpu_fact(const mca_base_component_t* owner) noexcept {
+int publish_gpu_fact(const mca_base_component_t* owner, std::uint64_t choosing) noexcept {
     key = owner;
-    Fact fact{topo::this_node(), have_driver() ? 1U : 0U};
+    Fact fact{topo::this_node(), have_driver() ? 1U : 0U, choosing};
     int outcome = OMPI_SUCCESS;
     OPAL_MODEX_SEND(outcome, OPAL_PMIX_GLOBAL, owner, &fact, sizeof fact);
     return outcome;
@@ -91,6 +92,22 @@ bool comm_has_gpu(ompi_communicator_t* comm) {
         return false;
     }
     return any;
+}
+
+bool comm_chooses_alike(ompi_communicator_t* comm, int& first, int& other) {
+    Fact common;
+    for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
+        const ompi_proc_t* process = ompi_comm_peer_lookup(comm, rank);
+        Fact fact;
+        if (process == nullptr || !fact_of(process, fact) ||
+            (rank > 0 && fact.choosing != common.choosing)) {
+            first = 0;
+            other = rank;
+            return false;
+        }
+        common = fact;
+    }
+    return true;
 }
 
 std::vector<int> nodes_of(ompi_communicator_t* comm) {

@@ -41,6 +41,9 @@ void write_help(const config::Row& row, char (&help)[kHelpBytes]) noexcept {
             std::snprintf(help, sizeof help, "%s (one of %s; default %s)", row.text, row.words,
                           row.initial);
             return;
+        case config::Kind::kText:
+            std::snprintf(help, sizeof help, "%s (text; default none)", row.text);
+            return;
     }
 }
 
@@ -58,7 +61,7 @@ Status refuse_unknown(const char* component) noexcept {
         const char* name = *entry + length;
         const auto name_length = static_cast<std::size_t>(std::strcspn(name, "="));
         bool known = false;
-        char names[640] = "";
+        char names[960] = "";
         for (const config::Row& row : config::rows()) {
             if (std::strcmp(row.component, component) == 0) {
                 known = known || (std::strlen(row.name) == name_length &&

@@ -25,9 +25,9 @@ Status HostDriven::begin(const plan::Schedule& schedule, const Data& data, Reduc
     const std::size_t ops = schedule.ops.size();
     try {
         states_.assign(ops, State::kWaiting);
-        handles_.resize(ops);
-        due_.reserve(ops);
-        due_handles_.reserve(ops);
+        if (handles_.size() < ops) {
+            handles_.resize(ops);
+        }
     } catch (const std::bad_alloc&) {
         return Status::kNoMemory;
     }
@@ -64,55 +64,42 @@ bool HostDriven::advance(Patience patience) noexcept {
         }
         start(next_);
     }
-    due_.clear();
-    while (oldest_ < ops && states_[oldest_] == State::kComplete) {
-        ++oldest_;
-    }
-    for (std::size_t index = oldest_; index < ops; ++index) {
-        if (states_[index] == State::kUnderWay) {
-            due_.push_back(index);
+    for (; oldest_ < ops; ++oldest_) {
+        if (!complete(oldest_, patience)) {
+            return false;
         }
     }
-    return messages_complete(patience) && flushed(patience);
+    return flushed(patience);
 }
 
 /// Whether all that `op` depends on is done. Copies and reductions follow one another in the
 /// engine's order by themselves.
 bool HostDriven::ready(const plan::Op& op, Patience patience) noexcept {
-    due_.clear();
     bool needs_flush = false;
     for (const std::int32_t before : schedule_->after(op)) {
         const auto index = static_cast<std::size_t>(before);
         if (!is_message(schedule_->ops[index].kind)) {
-            needs_flush = needs_flush || (is_message(op.kind) && before > flushed_);
-        } else if (states_[index] == State::kUnderWay) {
-            due_.push_back(index);
-        }
-    }
-    return messages_complete(patience) && (!needs_flush || flushed(patience));
-}
-
-/// Whether the messages of the ops in `due_` are complete.
-bool HostDriven::messages_complete(Patience patience) noexcept {
-    if (patience == Patience::kWait) {
-        due_handles_.clear();
-        for (const std::size_t index : due_) {
-            due_handles_.push_back(handles_[index]);
-            states_[index] = State::kComplete;
-        }
-        if (!due_handles_.empty()) {
-            note(transport_->wait(due_handles_));
-        }
-        return true;
-    }
-    for (const std::size_t index : due_) {
-        Status outcome = Status::kOk;
-        if (!transport_->test(handles_[index], outcome)) {
+            needs_flush = needs_flush || (before > flushed_ && is_message(op.kind));
+        } else if (!complete(index, patience)) {
             return false;
         }
-        states_[index] = State::kComplete;
-        note(outcome);
     }
+    return !needs_flush || flushed(patience);
+}
+
+/// Whether the message of the op, if it is under way, is complete.
+bool HostDriven::complete(std::size_t index, Patience patience) noexcept {
+    if (states_[index] == State::kComplete) {
+        return true;
+    }
+    Status outcome = Status::kOk;
+    if (patience == Patience::kWait) {
+        outcome = transport_->wait(std::span(&handles_[index], 1));
+    } else if (!transport_->test(handles_[index], outcome)) {
+        return false;
+    }
+    states_[index] = State::kComplete;
+    note(outcome);
     return true;
 }
 

@@ -58,7 +58,7 @@ class HostDriven {
     };
 
     bool ready(const plan::Op& op, Patience patience) noexcept;
-    bool messages_complete(Patience patience) noexcept;
+    bool complete(std::size_t index, Patience patience) noexcept;
     bool flushed(Patience patience) noexcept;
     void start(std::size_t index) noexcept;
     void start_message(std::size_t index) noexcept;
@@ -79,9 +79,7 @@ class HostDriven {
     std::int32_t flushed_ = -1;  ///< copies and reductions up to this op are done
     std::int32_t last_compute_ = -1;
     std::vector<State> states_;
-    std::vector<Handle> handles_;      ///< by op
-    std::vector<std::size_t> due_;     ///< ops whose messages are to be waited for together
-    std::vector<Handle> due_handles_;  ///< theirs
+    std::vector<Handle> handles_;  ///< by op
 };
 
 }  // namespace beeline::coll::exec

@@ -20,6 +20,9 @@ struct Cost {
     double reduced = 0;       ///< bytes of results of reductions (gamma)
     double across_steps = 0;  ///< messages one after another between nodes
     double across_bytes = 0;  ///< sent between nodes
+    /// Messages that the busiest rank starts or takes, where they are more than the steps: of the
+    /// direct methods, whose messages are all one step, but must be started one after another.
+    double messages = 0;
 };
 
 /// One algorithm for one collective. All members are set; the functions are pure.

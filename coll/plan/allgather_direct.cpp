@@ -25,7 +25,7 @@ Schedule build(const Request& request) {
 
 Cost cost(const Request& request, double bytes) noexcept {
     const double p = ranks(request);
-    return {p > 1 ? 1.0 : 0.0, (p - 1) * bytes, 0, 0, 0};
+    return {p > 1 ? 1.0 : 0.0, (p - 1) * bytes, 0, 0, 0, p - 1};
 }
 
 }  // namespace

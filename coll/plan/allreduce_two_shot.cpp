@@ -39,7 +39,7 @@ Schedule build(const Request& request) {
 
 Cost cost(const Request& request, double bytes) noexcept {
     const double p = ranks(request);
-    return {p > 1 ? 2.0 : 0.0, 2 * (p - 1) / p * bytes, (p - 1) / p * bytes, 0, 0};
+    return {p > 1 ? 2.0 : 0.0, 2 * (p - 1) / p * bytes, (p - 1) / p * bytes, 0, 0, 2 * (p - 1)};
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ const char* refuses(const Request& request) noexcept {
 
 Cost cost(const Request& request, double bytes) noexcept {
     const double p = ranks(request);
-    return {p > 1 ? 1.0 : 0.0, (p - 1) * bytes, 0, 0, 0};
+    return {p > 1 ? 1.0 : 0.0, (p - 1) * bytes, 0, 0, 0, p - 1};
 }
 
 }  // namespace

@@ -17,15 +17,27 @@ constexpr std::size_t aligned(std::size_t elements) noexcept {
 
 }  // namespace
 
+/// Once, not for each place that is asked for.
+void Layout::divide(Blocks& blocks) noexcept {
+    const std::size_t number = std::max<std::size_t>(blocks.number, 1);
+    blocks.each = number == 1 ? blocks.count : blocks.count / number;
+    blocks.longer = blocks.count - blocks.each * number;
+}
+
 Layout::Layout(const Schedule& schedule, const Sizes& sizes) noexcept
     : cut_(schedule.cut),
       slices_(schedule.slices),
       frame_chunks_(schedule.frame_chunks()),
       sizes_(sizes) {
-    input_ = {schedule.input_blocks, sizes.count, &sizes_.input};
-    output_ = {schedule.output_blocks, sizes.count, &sizes_.output};
+    input_ = {schedule.input_blocks, sizes.count, 0, 0, &sizes_.input};
+    output_ = {schedule.output_blocks, sizes.count, 0, 0, &sizes_.output};
     frame_ = output_.number == schedule.frame_blocks ? output_ : input_;
     frame_.number = schedule.frame_blocks;
+    if (cut_ == Cut::kEven) {
+        for (Blocks* blocks : {&input_, &output_, &frame_}) {
+            divide(*blocks);
+        }
+    }
     if (schedule.mirrors > 0) {
         const Piece last = block(frame_, frame_.number - 1);
         mirror_ = aligned(last.offset + last.count);
@@ -35,20 +47,21 @@ Layout::Layout(const Schedule& schedule, const Sizes& sizes) noexcept
     if (slot_count_ > 0) {
         std::size_t largest = sizes.count;
         if (cut_ == Cut::kEven) {
-            largest = pattern::largest_piece(sizes.count, frame_.number);
+            largest = block(frame_, 0).count;
         } else if (cut_ != Cut::kEqual) {
             for (const std::size_t count : frame_.table->counts) {
                 largest = std::max(largest, count);
             }
         }
-        slot_ = pattern::largest_piece(largest, slices_);
+        slot_ = slices_ == 1 ? largest : pattern::largest_piece(largest, slices_);
     }
 }
 
 Piece Layout::block(const Blocks& blocks, std::uint32_t index) const noexcept {
     switch (cut_) {
         case Cut::kEven:
-            return pattern::piece(blocks.count, blocks.number, index);
+            return {index * blocks.each + std::min<std::size_t>(index, blocks.longer),
+                    blocks.each + (index < blocks.longer ? 1 : 0)};
         case Cut::kEqual:
             return {index * blocks.count, blocks.count};
         case Cut::kVarying:
@@ -64,6 +77,14 @@ Piece Layout::block(const Blocks& blocks, std::uint32_t index) const noexcept {
 Piece Layout::run(const Blocks& blocks, std::uint32_t first, std::uint32_t count) const noexcept {
     if (count == 0) {
         return {};
+    }
+    if (slices_ == 1) {
+        const Piece begin = block(blocks, first);
+        if (count == 1) {
+            return begin;
+        }
+        const Piece end = block(blocks, first + count - 1);
+        return {begin.offset, end.offset + end.count - begin.offset};
     }
     const Piece head = block(blocks, first / slices_);
     const Piece begin = pattern::piece(head.count, slices_, first % slices_);
@@ -84,6 +105,9 @@ Piece Layout::locate(const Place& place, std::uint32_t count) const noexcept {
         case Buffer::kOutput:
             return run(output_, place.chunk, count);
         case Buffer::kMirror: {
+            if (place.chunk < frame_chunks_) {
+                return run(frame_, place.chunk, count);
+            }
             const Piece piece = run(frame_, place.chunk % frame_chunks_, count);
             return {place.chunk / frame_chunks_ * mirror_ + piece.offset, piece.count};
         }

@@ -45,9 +45,12 @@ class Layout {
  private:
     struct Blocks {
         std::uint32_t number = 0;
-        std::size_t count = 0;  ///< even: of all; equal: of each
+        std::size_t count = 0;   ///< even: of all; equal: of each
+        std::size_t each = 0;    ///< even: of the shorter blocks
+        std::size_t longer = 0;  ///< even: how many blocks, the first ones, have one more
         const BlockTable* table = nullptr;
     };
+    static void divide(Blocks& blocks) noexcept;
     Piece block(const Blocks& blocks, std::uint32_t index) const noexcept;
     Piece run(const Blocks& blocks, std::uint32_t first, std::uint32_t count) const noexcept;
 

@@ -76,7 +76,7 @@ const char* refuses(const Request& request) noexcept {
 
 Cost cost(const Request& request, double bytes) noexcept {
     const auto targets = static_cast<double>(request.targets.size());
-    return {targets > 0 ? 1.0 : 0.0, targets * bytes, 0, 0, 0};
+    return {targets > 0 ? 1.0 : 0.0, targets * bytes, 0, 0, 0, static_cast<double>(targets)};
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ namespace beeline::coll::plan {
 /// The machine: every rank has one link out and one link in, and one engine for copies and
 /// reductions; a message holds both links of its ranks for latency + bytes / bandwidth.
 struct Rates {
-    double latency = 2e-6;    ///< s a message
-    double bandwidth = 10e9;  ///< bytes/s of a link
-    double reduction = 20e9;  ///< bytes/s of results
-    double copying = 20e9;    ///< bytes/s
-    double start = 0.5e-6;    ///< s to start a copy or a reduction
+    double latency = 0;    ///< s a message
+    double bandwidth = 1;  ///< bytes/s of a link
+    double reduction = 1;  ///< bytes/s of results
+    double copying = 1;    ///< bytes/s
+    double start = 0;      ///< s to start a copy or a reduction
 };
 
 struct Interval {

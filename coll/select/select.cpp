@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <cstdio>
 #include <string_view>
 
 #include "coll/select/model.hpp"
@@ -48,26 +49,59 @@ const config::Row* row_of(Collective collective) noexcept {
 /// Slices worth trying: a pipeline gains little from more.
 constexpr int kMostSlices = 64;
 
-/// The model's best number of slices for one algorithm, and what that costs.
-struct Estimate {
-    int slices = 1;
-    double seconds = 0;
-};
-
-Estimate estimate(const plan::Algorithm& algorithm, const Facts& facts) noexcept {
+/// What one algorithm would take, with the model's best number of slices.
+Candidate estimate(const plan::Algorithm& algorithm, const Facts& facts,
+                   const Settings& settings) noexcept {
+    Candidate best;
+    best.algorithm = &algorithm;
+    best.refusal = plan::refuses(algorithm, facts.request);
+    if (best.refusal != nullptr) {
+        return best;
+    }
     const double bytes = facts.bytes_known ? facts.bytes : kUnknownBytes;
+    const bool several = several_nodes(facts.request.node_of);
     plan::Request request = facts.request;
-    const bool several_nodes =
-        std::any_of(request.node_of.begin(), request.node_of.end(), [](int n) { return n > 0; });
-    Estimate best;
     for (int slices = 1; slices <= (algorithm.pipelines ? kMostSlices : 1); slices *= 2) {
         request.slices = slices;
-        const double seconds = predict(algorithm.cost(request, bytes), several_nodes);
+        const plan::Cost cost = algorithm.cost(request, bytes);
+        const double seconds = predict(cost, several, settings.tuning->model, settings.memory());
         if (slices == 1 || seconds < best.seconds) {
-            best = {slices, seconds};
+            best.slices = slices;
+            best.cost = cost;
+            best.seconds = seconds;
         }
     }
     return best;
+}
+
+bool fits(const Rule& rule, const Facts& facts) noexcept {
+    const plan::Request& request = facts.request;
+    if (rule.algorithm->collective != request.collective ||
+        !rule.ranks.has(static_cast<std::uint64_t>(request.size))) {
+        return false;
+    }
+    const auto nodes = request.node_of.empty()
+                           ? 1
+                           : *std::max_element(request.node_of.begin(), request.node_of.end()) + 1;
+    const double bytes = facts.bytes_known ? facts.bytes : kUnknownBytes;
+    return rule.nodes.has(static_cast<std::uint64_t>(nodes)) &&
+           rule.bytes.has(static_cast<std::uint64_t>(bytes));
+}
+
+/// By the rules of the tuning file; without an algorithm when none decides.
+Choice by_rule(const Facts& facts, const Settings& settings) noexcept {
+    for (const Rule& rule : settings.tuning->rules) {
+        if (!fits(rule, facts)) {
+            continue;
+        }
+        const Candidate candidate = estimate(*rule.algorithm, facts, settings);
+        if (candidate.refusal == nullptr) {
+            const int slices =
+                rule.slices > 0 && rule.algorithm->pipelines ? rule.slices : candidate.slices;
+            return {rule.algorithm, slices, "by a rule of the tuning file", rule.line};
+        }
+    }
+    return {};
 }
 
 }  // namespace
@@ -81,34 +115,72 @@ std::string_view wanted(Collective collective, const config::Params& params) noe
     return words.substr(0, words.find('|'));
 }
 
-Choice choose(const Facts& facts, const config::Params& params) noexcept {
+Choice choose(const Facts& facts, const Settings& settings) noexcept {
     const Collective collective = facts.request.collective;
-    const std::string_view word = wanted(collective, params);
+    const std::string_view word = wanted(collective, *settings.params);
     if (word == "staged") {
-        return {nullptr, 1, "asked for by parameter"};
+        return {nullptr, 1, "asked for by parameter", 0};
     }
     if (word != "auto") {
         const plan::Algorithm* named = plan::find(collective, word);
         if (named != nullptr && plan::refuses(*named, facts.request) == nullptr) {
-            return {named, estimate(*named, facts).slices, "asked for by parameter"};
+            return {named, estimate(*named, facts, settings).slices, "asked for by parameter", 0};
         }
+    }
+    if (const Choice ruled = by_rule(facts, settings); ruled.algorithm != nullptr) {
+        return ruled;
     }
     Choice best;
     double least = 0;
     for (const plan::Algorithm* algorithm : plan::algorithms(collective)) {
-        if (plan::refuses(*algorithm, facts.request) != nullptr) {
-            continue;
-        }
-        const Estimate cost = estimate(*algorithm, facts);
-        if (best.algorithm == nullptr || cost.seconds < least) {
-            best = {algorithm, cost.slices, "the cheapest by the cost model"};
-            least = cost.seconds;
+        const Candidate candidate = estimate(*algorithm, facts, settings);
+        if (candidate.refusal == nullptr &&
+            (best.algorithm == nullptr || candidate.seconds < least)) {
+            best = {algorithm, candidate.slices, "the cheapest by the cost model", 0};
+            least = candidate.seconds;
         }
     }
     if (best.algorithm == nullptr) {
         best.reason = "no algorithm serves this call";
     }
     return best;
+}
+
+std::vector<Candidate> candidates(const Facts& facts, const Settings& settings) {
+    std::vector<Candidate> all;
+    for (const plan::Algorithm* algorithm : plan::algorithms(facts.request.collective)) {
+        all.push_back(estimate(*algorithm, facts, settings));
+    }
+    return all;
+}
+
+std::string explain(const Facts& facts, const Settings& settings) {
+    char line[192];
+    std::snprintf(line, sizeof line, "%-20s %8s %7s %14s %14s %12s\n", "candidate", "steps",
+                  "slices", "bytes sent", "bytes reduced", "predicted us");
+    std::string text = line;
+    for (const Candidate& one : candidates(facts, settings)) {
+        if (one.refusal != nullptr) {
+            std::snprintf(line, sizeof line, "%-20s refused: %s\n", one.algorithm->name,
+                          one.refusal);
+        } else {
+            std::snprintf(line, sizeof line, "%-20s %8.0f %7d %14.0f %14.0f %12.2f\n",
+                          one.algorithm->name, one.cost.steps + one.cost.across_steps, one.slices,
+                          one.cost.bytes + one.cost.across_bytes, one.cost.reduced,
+                          one.seconds * 1e6);
+        }
+        text += line;
+    }
+    const Choice choice = choose(facts, settings);
+    std::snprintf(line, sizeof line, "chosen: %s, %d slices: %s",
+                  choice.algorithm == nullptr ? "the previous module, on host copies"
+                                              : choice.algorithm->name,
+                  choice.slices, choice.reason);
+    text += line;
+    if (choice.line > 0) {
+        text += ", line " + std::to_string(choice.line);
+    }
+    return text + "\n";
 }
 
 }  // namespace beeline::coll::select

@@ -2,9 +2,13 @@
 // Which schedule a collective runs, from facts that are equal on all ranks.
 #pragma once
 
+#include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "coll/plan/algorithm.hpp"
+#include "coll/select/tuning.hpp"
 #include "config/config.hpp"
 
 namespace beeline::coll::select {
@@ -24,13 +28,86 @@ struct Choice {
     const plan::Algorithm* algorithm = nullptr;  ///< null: the previous module, on host copies
     int slices = 1;           ///< pieces of a block, for algorithms that pipeline
     const char* reason = "";  ///< why, for people; never null
+    int line = 0;             ///< of the rule that decided; 0: none did
 };
 
 /// The word of coll_<collective>_algorithm in force: "auto", "staged" or an algorithm's name.
 std::string_view wanted(plan::Collective collective, const config::Params& params) noexcept;
 
-/// The cheapest algorithm by the cost model, unless coll_<collective>_algorithm names one. One that
-/// is named but cannot serve the call gives way to the cheapest that can.
-Choice choose(const Facts& facts, const config::Params& params) noexcept;
+/// In this order: the algorithm that coll_<collective>_algorithm names, the first rule of the
+/// tuning file that fits, the cheapest by the cost model. What cannot serve the call is passed
+/// over.
+Choice choose(const Facts& facts, const Settings& settings) noexcept;
+
+/// One algorithm as a choice sees it.
+struct Candidate {
+    const plan::Algorithm* algorithm = nullptr;
+    const char* refusal = nullptr;  ///< why it cannot serve the call; null: it can
+    int slices = 1;                 ///< the model's best
+    plan::Cost cost;
+    double seconds = 0;  ///< predicted
+};
+
+/// All algorithms of the collective, in the order of the table.
+std::vector<Candidate> candidates(const Facts& facts, const Settings& settings);
+
+/// The candidates and the choice as lines for people.
+std::string explain(const Facts& facts, const Settings& settings);
+
+/// The choices made on one communicator, whose size and nodes do not change.
+class Choices {
+ public:
+    /// As select::choose(), remembered.
+    const Choice& choose(const Facts& facts, const Settings& settings) noexcept {
+        const Key key = key_of(facts);
+        Kept& kept = kept_[slot_of(key)];
+        if (!kept.used || !(kept.key == key)) {
+            kept = {true, key, select::choose(facts, settings)};
+            fresh_ = true;
+        } else {
+            fresh_ = false;
+        }
+        return kept.choice;
+    }
+
+    /// Whether the last choice was not a remembered one.
+    bool fresh() const noexcept { return fresh_; }
+
+ private:
+    struct Key {
+        double bytes = 0;
+        int root = 0;
+        plan::Collective collective{};
+        plan::Cut cut{};
+        bool commutative = true;
+        bool in_place = false;
+        bool operator==(const Key&) const noexcept = default;
+    };
+    struct Kept {
+        bool used = false;
+        Key key;
+        Choice choice;
+    };
+    static constexpr std::size_t kKept = 64;
+
+    static Key key_of(const Facts& facts) noexcept {
+        const plan::Request& request = facts.request;
+        return {facts.bytes_known ? facts.bytes : -1,
+                request.root,
+                request.collective,
+                request.cut,
+                request.commutative,
+                request.in_place};
+    }
+    static std::size_t slot_of(const Key& key) noexcept {
+        const auto word = static_cast<std::uint64_t>(static_cast<std::int64_t>(key.bytes)) ^
+                          static_cast<std::uint64_t>(key.collective) << 40 ^
+                          static_cast<std::uint64_t>(key.root) << 48;
+        return (word * 0x9e3779b97f4a7c15ULL) >> 58;
+    }
+
+    std::array<Kept, kKept> kept_;
+    bool fresh_ = false;
+};
 
 }  // namespace beeline::coll::select

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // mca_coll_beeline: the component as Open MPI loads it.
 #include "base/log.hpp"
+#include "coll/select/tuning.hpp"
 #include "config/config.hpp"
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
@@ -26,6 +27,21 @@ const mca_base_component_t* self() noexcept {
     return &mca_coll_beeline_component.collm_version;
 }
 
+/// Reads the tuning file that a parameter names. kInvalid, after an error, when it is refused.
+Status load_tuning() {
+    const config::Text& file = config::params().coll_tuning_file;
+    if (file[0] == '\0') {
+        return Status::kOk;
+    }
+    const std::string problem =
+        beeline::coll::select::load(file.data(), beeline::coll::select::tuning());
+    if (problem.empty()) {
+        return Status::kOk;
+    }
+    log(LogLevel::kError, "parameter coll_beeline_tuning_file: %s", problem.c_str());
+    return Status::kInvalid;
+}
+
 int register_component() {
     refused = register_params("coll", self()) != Status::kOk;
     register_counters(self());
@@ -33,10 +49,11 @@ int register_component() {
 }
 
 int open_component() {
-    if (refused) {
+    if (refused || load_tuning() != Status::kOk) {
         stop_refused("coll");
     }
-    return publish_gpu_fact(self());
+    return publish_gpu_fact(self(), beeline::coll::select::fingerprint(
+                                        beeline::coll::select::tuning(), config::params()));
 }
 
 int close_component() {

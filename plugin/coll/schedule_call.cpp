@@ -13,6 +13,12 @@ using beeline::coll::exec::Patience;
 using beeline::coll::plan::Collective;
 using beeline::coll::plan::Cut;
 
+/// Where the application has one thread only, nobody else begins operations or moves them on.
+std::unique_lock<std::recursive_mutex> lock_if_threaded() {
+    return opal_using_threads() ? std::unique_lock(Schedules::lock())
+                                : std::unique_lock<std::recursive_mutex>();
+}
+
 bool present(const Buffer& buffer) noexcept {
     return buffer.amount != Amount::kNothing;
 }
@@ -56,7 +62,7 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     } else if (family.sizes_known) {
         idle_ = call_.sizes.count == 0 && family.collective != Collective::kBarrier;
     }
-    choice_ = beeline::coll::select::choose(facts, config::params());
+    choice_ = schedules.choose(facts);
     if (choice_.algorithm == nullptr) {
         return false;
     }
@@ -145,7 +151,7 @@ Status ScheduleCall::begin() {
             return fetched;
         }
     }
-    const std::lock_guard lock(Schedules::lock());
+    const auto lock = lock_if_threaded();
     operation_ = schedules_->context().begin(call_, choice_, *transport_);
     return operation_ == nullptr ? Status::kNoMemory : Status::kOk;
 }
@@ -160,7 +166,7 @@ Status ScheduleCall::finish() {
     }
     const Status status = operation_->status();
     {
-        const std::lock_guard lock(Schedules::lock());
+        const auto lock = lock_if_threaded();
         schedules_->context().release(operation_);
     }
     operation_ = nullptr;

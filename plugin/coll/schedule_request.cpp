@@ -2,6 +2,7 @@
 // Requests whose schedules Open MPI's progress moves on.
 #include "plugin/coll/schedule_request.hpp"
 
+#include <atomic>
 #include <new>
 
 #include "plugin/guard.hpp"
@@ -11,8 +12,9 @@ namespace {
 
 using beeline::coll::exec::Patience;
 
-// Both under Schedules::lock().
+// Under Schedules::lock(), but for the number, which tells at a glance that there is nothing to do.
 constinit ScheduleRequest* under_way = nullptr;
+constinit std::atomic<int> number_under_way = 0;
 constinit bool in_progress = false;
 constinit bool registered = false;
 
@@ -48,6 +50,7 @@ ScheduleRequest* take_complete() noexcept {
         ScheduleRequest* request = *place;
         if (request->call.advance(Patience::kReturn)) {
             *place = request->next;
+            number_under_way.fetch_sub(1, std::memory_order_relaxed);
             request->next = nullptr;
             *end = request;
             end = &request->next;
@@ -59,6 +62,9 @@ ScheduleRequest* take_complete() noexcept {
 }
 
 int progress() {
+    if (number_under_way.load(std::memory_order_relaxed) == 0) {
+        return 0;  // called in every turn of every wait
+    }
     const std::unique_lock lock(Schedules::lock(), std::try_to_lock);
     if (!lock.owns_lock() || in_progress || under_way == nullptr) {
         return 0;
@@ -157,6 +163,7 @@ int start_schedule_request(ScheduleRequest* request) {
     }
     request->next = nullptr;
     *end = request;
+    number_under_way.fetch_add(1, std::memory_order_relaxed);
     return OMPI_SUCCESS;
 }
 

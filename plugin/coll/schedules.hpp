@@ -24,6 +24,9 @@ class Schedules {
 
     beeline::coll::Context& context() noexcept { return *context_; }
 
+    /// The schedule for a call; remembered, and explained to whoever wants information.
+    const beeline::coll::select::Choice& choose(const beeline::coll::select::Facts& facts);
+
     /// A number for one operation, equal on all ranks, as they begin their operations in one order.
     std::uint32_t next_operation() noexcept { return next_operation_++; }
 
@@ -32,6 +35,9 @@ class Schedules {
     Able able_ = Able::kUnknown;
     std::uint32_t next_operation_ = 0;
     std::unique_ptr<beeline::coll::Context> context_;
+    /// The same on all ranks.
+    beeline::coll::select::Settings settings_;
+    std::unique_ptr<beeline::coll::select::Choices> choices_;
 };
 
 }  // namespace beeline::plugin::coll

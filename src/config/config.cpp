@@ -33,11 +33,14 @@ constexpr Row kRows[] = {
 #define BEELINE_CHOICE(component, name, def, words, text) \
     {#component, #name, Kind::kChoice, 0,    0,           \
      "",         def,   words,         text, offsetof(Params, component##_##name)},
+#define BEELINE_TEXT(component, name, text) \
+    {#component, #name, Kind::kText, 0, 0, "", "", "", text, offsetof(Params, component##_##name)},
 #include "config/params.def"
 #undef BEELINE_BOOL
 #undef BEELINE_INT
 #undef BEELINE_SIZE
 #undef BEELINE_CHOICE
+#undef BEELINE_TEXT
 };
 
 template <class T>
@@ -167,6 +170,16 @@ Status set(Params& params, const Row& row, std::string_view text) noexcept {
             field<int>(params, row) = index;
             return Status::kOk;
         }
+        case Kind::kText: {
+            Text& value = field<Text>(params, row);
+            if (text.size() >= value.size()) {
+                std::snprintf(allowed, sizeof allowed, "up to %zu characters", value.size() - 1);
+                return refuse(row, text, allowed);
+            }
+            value = {};
+            std::memcpy(value.data(), text.data(), text.size());
+            return Status::kOk;
+        }
     }
     return Status::kInvalid;
 }
@@ -189,6 +202,9 @@ const char* print(const Params& params, const Row& row, std::span<char> out) noe
                           word.data());
             break;
         }
+        case Kind::kText:
+            std::snprintf(out.data(), out.size(), "%s", field<Text>(params, row).data());
+            break;
     }
     return out.data();
 }

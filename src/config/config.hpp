@@ -2,6 +2,7 @@
 // The parameters as one plain struct, generated from params.def, with checked setters.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,7 +12,10 @@
 
 namespace beeline::config {
 
-enum class Kind { kBool, kInt, kSize, kChoice };
+enum class Kind { kBool, kInt, kSize, kChoice, kText };
+
+/// A text parameter, with its ending zero.
+using Text = std::array<char, 1024>;
 
 /// One field for each row of params.def, named <component>_<name>. A choice is the index of its
 /// word.
@@ -20,11 +24,13 @@ struct Params {
 #define BEELINE_INT(component, name, def, min, max, unit, text) int component##_##name = def;
 #define BEELINE_SIZE(component, name, def, min, max, text) std::size_t component##_##name = def;
 #define BEELINE_CHOICE(component, name, def, words, text) int component##_##name = 0;
+#define BEELINE_TEXT(component, name, text) Text component##_##name{};
 #include "config/params.def"
 #undef BEELINE_BOOL
 #undef BEELINE_INT
 #undef BEELINE_SIZE
 #undef BEELINE_CHOICE
+#undef BEELINE_TEXT
 };
 
 /// A row of the table, for whoever registers, prints or documents the parameters.

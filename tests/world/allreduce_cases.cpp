@@ -98,7 +98,7 @@ Status allreduce(coll::Context& context, const void* send, void* receive, std::s
     coll::select::Facts facts;
     facts.request.size = transport.size();
     facts.bytes = static_cast<double>(count * call.element);
-    return context.run(call, coll::select::choose(facts, config::params()), transport);
+    return context.run(call, coll::select::choose(facts, coll::select::own_settings()), transport);
 }
 
 Forced::Forced(const char* word) : before_(config::params()) {

@@ -50,7 +50,8 @@ class Collective : public Workload {
     }
 
     bool correct(Spread) override {
-        if (operation_ == Operation::kReduce && rank_ != kRoot) {
+        if (rank_ != kRoot &&
+            (operation_ == Operation::kReduce || operation_ == Operation::kGather)) {
             return true;
         }
         const std::span<unsigned char> all(shadow_.data(), bytes_ * receive_blocks());
@@ -80,8 +81,8 @@ class Collective : public Workload {
         double traffic = payload;
         if (operation_ == Operation::kAllreduce) {
             traffic = payload * 2 * (n - 1) / n;
-        } else if (operation_ == Operation::kAllgather || operation_ == Operation::kAlltoall) {
-            traffic = payload * n * (n - 1) / n;
+        } else if (operation_ != Operation::kBcast && operation_ != Operation::kReduce) {
+            traffic = payload * (n - 1);  // of blocks for each rank
         }
         return traffic / seconds / 1e6;
     }
@@ -94,28 +95,44 @@ class Collective : public Workload {
     }
 
     bool reduces() const {
-        return operation_ == Operation::kAllreduce || operation_ == Operation::kReduce;
+        return operation_ == Operation::kAllreduce || operation_ == Operation::kReduce ||
+               operation_ == Operation::kReduceScatter;
     }
     std::size_t send_blocks() const {
-        return operation_ == Operation::kAlltoall ? static_cast<std::size_t>(ranks_) : 1;
+        switch (operation_) {
+            case Operation::kAlltoall:
+            case Operation::kReduceScatter:
+            case Operation::kScatter:
+                return static_cast<std::size_t>(ranks_);
+            default:
+                return 1;
+        }
     }
     std::size_t receive_blocks() const {
-        return operation_ == Operation::kAlltoall || operation_ == Operation::kAllgather
-                   ? static_cast<std::size_t>(ranks_)
-                   : 1;
+        switch (operation_) {
+            case Operation::kAlltoall:
+            case Operation::kAllgather:
+            case Operation::kGather:
+                return static_cast<std::size_t>(ranks_);
+            default:
+                return 1;
+        }
     }
 
     std::uint64_t seed(int source, int target) const {
         return make_seed(round_, static_cast<unsigned>(source), static_cast<unsigned>(target), 0);
     }
     std::uint64_t received_seed(int block) const {
+        if (operation_ == Operation::kScatter) {
+            return seed(kRoot, rank_);
+        }
         return operation_ == Operation::kAlltoall ? seed(block, rank_) : seed(block, 0);
     }
 
     /// What this rank gives, into shadow_.
     void fill_contribution() {
         if (reduces()) {
-            for (std::size_t index = 0; index < bytes_ / sizeof(float); ++index) {
+            for (std::size_t index = 0; index < bytes_ * send_blocks() / sizeof(float); ++index) {
                 const float value = contribution(round_, static_cast<unsigned>(rank_), index);
                 std::memcpy(shadow_.data() + index * sizeof value, &value, sizeof value);
             }
@@ -129,10 +146,14 @@ class Collective : public Workload {
     }
 
     bool is_sum(std::span<const unsigned char> result) const {
-        for (std::size_t index = 0; index < result.size() / sizeof(float); ++index) {
+        const std::size_t floats = result.size() / sizeof(float);
+        // Of the whole vector a rank of a reduce_scatter sees its own block.
+        const std::size_t first =
+            operation_ == Operation::kReduceScatter ? static_cast<std::size_t>(rank_) * floats : 0;
+        for (std::size_t index = 0; index < floats; ++index) {
             float expected = 0;
             for (int rank = 0; rank < ranks_; ++rank) {
-                expected += contribution(round_, static_cast<unsigned>(rank), index);
+                expected += contribution(round_, static_cast<unsigned>(rank), first + index);
             }
             float got = 0;
             std::memcpy(&got, result.data() + index * sizeof got, sizeof got);
@@ -158,6 +179,21 @@ class Collective : public Workload {
                 return;
             case Operation::kAllgather:
                 MPI_Allgather(send_.at(), bytes, MPI_BYTE, receive_.at(), bytes, MPI_BYTE, comm_);
+                return;
+            case Operation::kReduceScatter:
+                MPI_Reduce_scatter_block(send_.at(), receive_.at(), floats, MPI_FLOAT, MPI_SUM,
+                                         comm_);
+                return;
+            case Operation::kGather:
+                MPI_Gather(send_.at(), bytes, MPI_BYTE, receive_.at(), bytes, MPI_BYTE, kRoot,
+                           comm_);
+                return;
+            case Operation::kScatter:
+                MPI_Scatter(send_.at(), bytes, MPI_BYTE, receive_.at(), bytes, MPI_BYTE, kRoot,
+                            comm_);
+                return;
+            case Operation::kBarrier:
+                MPI_Barrier(comm_);
                 return;
             case Operation::kAlltoall:
                 MPI_Alltoall(send_.at(), bytes, MPI_BYTE, receive_.at(), bytes, MPI_BYTE, comm_);

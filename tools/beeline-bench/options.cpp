@@ -12,9 +12,10 @@
 namespace beeline::bench {
 namespace {
 
-constexpr std::array kOperations = {Operation::kLatency,   Operation::kBw,      Operation::kBibw,
-                                    Operation::kAllreduce, Operation::kBcast,   Operation::kReduce,
-                                    Operation::kAllgather, Operation::kAlltoall};
+constexpr std::array kOperations = {
+    Operation::kLatency,  Operation::kBw,     Operation::kBibw,      Operation::kAllreduce,
+    Operation::kBcast,    Operation::kReduce, Operation::kAllgather, Operation::kReduceScatter,
+    Operation::kAlltoall, Operation::kGather, Operation::kScatter,   Operation::kBarrier};
 
 const char* describe(Operation operation) noexcept {
     switch (operation) {
@@ -32,8 +33,16 @@ const char* describe(Operation operation) noexcept {
             return "MPI_Reduce to rank 0, sum of floats";
         case Operation::kAllgather:
             return "MPI_Allgather; the size is what each rank gives";
+        case Operation::kReduceScatter:
+            return "MPI_Reduce_scatter_block, sum of floats; the size is what each rank gets";
         case Operation::kAlltoall:
             return "MPI_Alltoall; the size is what each rank sends to each";
+        case Operation::kGather:
+            return "MPI_Gather to rank 0; the size is what each rank gives";
+        case Operation::kScatter:
+            return "MPI_Scatter from rank 0; the size is what each rank gets";
+        case Operation::kBarrier:
+            return "MPI_Barrier";
     }
     return "";
 }
@@ -105,13 +114,19 @@ void set_defaults(Options& options) noexcept {
             return;
         case Operation::kAllreduce:
         case Operation::kReduce:
+        case Operation::kReduceScatter:
             options.min_bytes = sizeof(float);
             options.max_bytes = 1 << 20;
             return;
         case Operation::kBcast:
         case Operation::kAllgather:
         case Operation::kAlltoall:
+        case Operation::kGather:
+        case Operation::kScatter:
             options.max_bytes = 1 << 20;
+            return;
+        case Operation::kBarrier:
+            options.min_bytes = options.max_bytes = 0;
             return;
     }
 }
@@ -193,26 +208,23 @@ const char* to_string(Operation operation) noexcept {
             return "reduce";
         case Operation::kAllgather:
             return "allgather";
+        case Operation::kReduceScatter:
+            return "reduce_scatter";
         case Operation::kAlltoall:
             return "alltoall";
+        case Operation::kGather:
+            return "gather";
+        case Operation::kScatter:
+            return "scatter";
+        case Operation::kBarrier:
+            return "barrier";
     }
     return "unknown";
 }
 
 bool is_collective(Operation operation) noexcept {
-    switch (operation) {
-        case Operation::kLatency:
-        case Operation::kBw:
-        case Operation::kBibw:
-            return false;
-        case Operation::kAllreduce:
-        case Operation::kBcast:
-        case Operation::kReduce:
-        case Operation::kAllgather:
-        case Operation::kAlltoall:
-            return true;
-    }
-    return false;
+    return operation != Operation::kLatency && operation != Operation::kBw &&
+           operation != Operation::kBibw;
 }
 
 bool wants_threads(int argc, char** argv) noexcept {

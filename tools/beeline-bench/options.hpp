@@ -12,7 +12,20 @@
 
 namespace beeline::bench {
 
-enum class Operation { kLatency, kBw, kBibw, kAllreduce, kBcast, kReduce, kAllgather, kAlltoall };
+enum class Operation {
+    kLatency,
+    kBw,
+    kBibw,
+    kAllreduce,
+    kBcast,
+    kReduce,
+    kAllgather,
+    kReduceScatter,
+    kAlltoall,
+    kGather,
+    kScatter,
+    kBarrier
+};
 
 /// The subcommand's name.
 const char* to_string(Operation operation) noexcept;

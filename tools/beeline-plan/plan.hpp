@@ -33,7 +33,9 @@ struct ShowOptions {
     std::vector<int> nodes;  ///< ranks of each node; empty: one node
     bool in_place = false;
     bool commutative = true;
-    std::string svg;  ///< files to write; empty: none
+    std::string memory = "device";  ///< that the costs inside a node are for
+    std::string tuning;             ///< file; empty: built-in rates
+    std::string svg;                ///< files to write; empty: none
     std::string json;
 };
 

@@ -77,77 +77,38 @@ bool make_case(const ShowOptions& options, Case& shown) {
     return true;
 }
 
-double predicted(const plan::Cost& cost, const plan::Rates& rates) {
-    return (cost.steps + cost.across_steps) * rates.latency +
-           (cost.bytes + cost.across_bytes) / rates.bandwidth + cost.reduced / rates.reduction;
+/// The slices of the picture: as given, or as chosen.
+plan::Request suited(plan::Request request, const ShowOptions& options, int chosen) {
+    request.slices = options.slices > 0 ? options.slices : chosen;
+    return request;
 }
 
-/// The request with the slices that suit `algorithm` best by its costs, unless they were given.
-plan::Request suited(const plan::Algorithm& algorithm, plan::Request request,
-                     const ShowOptions& options) {
-    const auto bytes = static_cast<double>(options.bytes);
-    plan::Request best = request;
-    for (int slices = 2; options.slices == 0 && algorithm.pipelines && slices <= 64; slices *= 2) {
-        request.slices = slices;
-        if (predicted(algorithm.cost(request, bytes), plan::Rates{}) <
-            predicted(algorithm.cost(best, bytes), plan::Rates{})) {
-            best = request;
-        }
-    }
-    return best;
-}
-
-/// Prints all candidates and returns the one of the least predicted time.
-const plan::Algorithm* print_candidates(const Case& shown, const ShowOptions& options,
-                                        const plan::Rates& rates) {
-    const plan::Algorithm* best = nullptr;
-    double least = 0;
-    const auto bytes = static_cast<double>(options.bytes);
-    std::printf("%-20s %8s %14s %14s %12s\n", "candidate", "steps", "bytes sent", "bytes reduced",
-                "predicted us");
-    for (const plan::Algorithm* algorithm : plan::algorithms(shown.request.collective)) {
-        const plan::Request request = suited(*algorithm, shown.of(0), options);
-        if (const char* refusal = refuses(*algorithm, request)) {
-            std::printf("%-20s refused: %s\n", algorithm->name, refusal);
-            continue;
-        }
-        const plan::Cost cost = algorithm->cost(request, bytes);
-        const double time = predicted(cost, rates);
-        std::printf("%-20s %8.0f %14.0f %14.0f %12.2f\n", algorithm->name,
-                    cost.steps + cost.across_steps, cost.bytes + cost.across_bytes, cost.reduced,
-                    time * 1e6);
-        if (best == nullptr || time < least) {
-            best = algorithm;
-            least = time;
-        }
-    }
-    return best;
-}
-
-/// The algorithm to show, and why.
-const plan::Algorithm* choose(const Case& shown, const ShowOptions& options,
-                              const plan::Algorithm* best, std::string& reason) {
-    if (!options.algorithm.empty()) {
-        reason = "asked for";
-        return plan::find(shown.request.collective, options.algorithm);
-    }
+coll::select::Facts facts_of(const Case& shown, const ShowOptions& options) {
     coll::select::Facts facts;
     facts.request = shown.of(0);
     facts.bytes = static_cast<double>(options.bytes);
-    const coll::select::Choice choice = coll::select::choose(facts, config::params());
-    if (choice.algorithm != nullptr) {
-        reason = choice.reason;
-        return choice.algorithm;
+    return facts;
+}
+
+/// The algorithm to show, with its slices and why.
+coll::select::Choice choose(const coll::select::Facts& facts, const ShowOptions& options,
+                            const coll::select::Settings& settings) {
+    if (options.algorithm.empty()) {
+        return coll::select::choose(facts, settings);
     }
-    reason = "the least predicted time";
-    return best;
+    for (const coll::select::Candidate& one : coll::select::candidates(facts, settings)) {
+        if (options.algorithm == one.algorithm->name) {
+            return {one.algorithm, one.slices, "asked for", 0};
+        }
+    }
+    return {};
 }
 
 std::vector<plan::Schedule> build_world(const plan::Algorithm& algorithm, const Case& shown,
-                                        const ShowOptions& options) {
+                                        const ShowOptions& options, int slices) {
     std::vector<plan::Schedule> world;
     for (int rank = 0; rank < options.ranks; ++rank) {
-        world.push_back(algorithm.build(suited(algorithm, shown.of(rank), options)));
+        world.push_back(algorithm.build(suited(shown.of(rank), options, slices)));
     }
     return world;
 }
@@ -178,12 +139,22 @@ int show(const ShowOptions& options) {
     if (!make_case(options, shown)) {
         return 2;
     }
-    const plan::Rates rates;
-    std::printf("%s of %zu bytes on %d ranks\n\n", options.collective.c_str(), options.bytes,
-                options.ranks);
-    const plan::Algorithm* best = print_candidates(shown, options, rates);
-    std::string reason;
-    const plan::Algorithm* chosen = choose(shown, options, best, reason);
+    coll::select::Tuning tuning;
+    if (!options.tuning.empty()) {
+        const std::string problem = coll::select::load(options.tuning.c_str(), tuning);
+        if (!problem.empty()) {
+            complain(problem);
+            return 2;
+        }
+    }
+    config::Params params;
+    params.coll_memory = options.memory == "host" ? 1 : 0;
+    const coll::select::Settings settings{&params, &tuning};
+    const coll::select::Facts facts = facts_of(shown, options);
+    std::printf("%s of %zu bytes on %d ranks\n\n%s", options.collective.c_str(), options.bytes,
+                options.ranks, coll::select::explain(facts, settings).c_str());
+    const coll::select::Choice choice = choose(facts, options, settings);
+    const plan::Algorithm* chosen = choice.algorithm;
     if (chosen == nullptr) {
         complain("there is no such algorithm, or none serves this");
         return 2;
@@ -192,11 +163,12 @@ int show(const ShowOptions& options) {
         complain(std::string(chosen->name) + ": " + refusal);
         return 2;
     }
-    const std::vector<plan::Schedule> world = build_world(*chosen, shown, options);
+    const std::vector<plan::Schedule> world = build_world(*chosen, shown, options, choice.slices);
     const plan::Verdict verdict = plan::validate(world, shown.neighbors);
-    const plan::Timeline timeline = plan::simulate(world, options.bytes, rates);
-    std::printf("\nchosen: %s (%s), %u slices: %s\n", chosen->name, chosen->source, world[0].slices,
-                reason.c_str());
+    const plan::Timeline timeline = plan::simulate(
+        world, options.bytes, coll::select::rates_of(facts.request.node_of, settings));
+    std::printf("\nshown: %s (%s), %u slices: %s\n", chosen->name, chosen->source, world[0].slices,
+                choice.reason);
     std::printf("proof: %s; %llu ops, %llu messages, %u after one another; simulated %.2f us\n",
                 verdict.ok() ? "holds" : verdict.problem.c_str(),
                 static_cast<unsigned long long>(verdict.ops),

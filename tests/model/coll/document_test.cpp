@@ -165,7 +165,8 @@ std::size_t count_of(const std::string& text, const std::string& what) {
 
 TEST(Draw, EveryOpAndMessageIsInThePicture) {
     const std::vector<Schedule> world = some_world();
-    const std::string svg = draw(world, simulate(world, 1 << 20, {}), "a < b & c");
+    const std::string svg =
+        draw(world, simulate(world, 1 << 20, {2e-6, 10e9, 20e9, 20e9, 0}), "a < b & c");
     EXPECT_EQ(svg.rfind("<svg ", 0), 0U);
     EXPECT_NE(svg.find("a &lt; b &amp; c"), std::string::npos);
     std::size_t ops = 0;

@@ -17,11 +17,15 @@ grep -q '; 0 failed$' "$work/proof" || fail "no count of failures"
 	fail "an algorithm was not proved"
 
 "$tool" show allreduce --ranks 8 --bytes 1M --svg "$work/a.svg" --json "$work/a.json" >"$work/shown"
-grep -q '^chosen: ring .*: long vector' "$work/shown" || fail "no choice with its reason"
+grep -q '^chosen: [a-z_]*, [0-9]* slices: the cheapest by the cost model' "$work/shown" ||
+	fail "no choice with its reason"
+[ "$(grep -c 'refused: \|^[a-z_]* .*[0-9][.][0-9][0-9]$' "$work/shown")" -ge "$("$tool" list allreduce | tail -n +2 | wc -l)" ] ||
+	fail "a candidate is missing"
+algorithm=$(sed -n 's/^chosen: \([a-z_]*\),.*/\1/p' "$work/shown")
 grep -q '^proof: holds' "$work/shown" || fail "no proof"
 grep -q '^   0 receive output' "$work/shown" || fail "no steps"
 grep -q '</svg>' "$work/a.svg" || fail "no picture"
-"$tool" check "$work/a.json" | grep -q '^proved: allreduce ring of 8 ranks' || fail "check"
+"$tool" check "$work/a.json" | grep -q "^proved: allreduce $algorithm of 8 ranks" || fail "check"
 
 sed '0,/"peer": 1/s//"peer": 2/' "$work/a.json" >"$work/b.json"
 if "$tool" check "$work/b.json" >"$work/refusal"; then fail "a wrong schedule was proved"; fi
@@ -29,6 +33,14 @@ grep -q '^refused: rank' "$work/refusal" || fail "no reason for the refusal"
 
 "$tool" show allreduce --ranks 7 --nodes 3,2,2 --algorithm hierarchical --slices 2 |
 	grep -q 'between nodes' || fail "no phases"
+# A tuning file decides, and one that is wrong is refused by line, value and what is allowed.
+printf 'beeline-tuning 1\n# ours\nrule collective=allreduce ranks=2-8 bytes=1M- algorithm=ring slices=2\n' >"$work/t"
+"$tool" show allreduce --ranks 8 --bytes 1M --tuning "$work/t" |
+	grep -q '^chosen: ring, [0-9]* slices: by a rule of the tuning file, line 3$' || fail "no rule"
+printf 'beeline-tuning 1\nrule collective=allreduce algorithm=rung\n' >"$work/t"
+if "$tool" show allreduce --tuning "$work/t" 2>"$work/refusal"; then fail "a wrong tuning file"; fi
+grep -q "t:2: algorithm 'rung' is refused; allowed: one_shot, two_shot, ring" "$work/refusal" ||
+	fail "no reason for the refusal of a tuning file"
 for bad in "allreduc" "allreduce --algorithm ring --not-commutative" "allreduce --nodes 3" \
 	"bcast --root 9" "allreduce --ranks 0" "scan --algorithm ring"; do
 	# shellcheck disable=SC2086

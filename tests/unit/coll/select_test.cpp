@@ -29,6 +29,11 @@ config::Params with(Collective collective, const char* algorithm) {
     return params;
 }
 
+/// The built-in rates with these parameters.
+Settings settings_of(const config::Params& params) {
+    return {&params, built_in_settings().tuning};
+}
+
 Facts facts_of(Collective collective, int size, double bytes) {
     Facts facts;
     facts.request.collective = collective;
@@ -65,8 +70,8 @@ TEST(Select, TheWordsOfAParameterAreTheNamesOfItsAlgorithms) {
 
 TEST(Select, LongVectorsTakeAnotherAlgorithmThanShortOnes) {
     const config::Params params;
-    const Choice small = choose(facts_of(Collective::kAllreduce, 8, 8), params);
-    const Choice large = choose(facts_of(Collective::kAllreduce, 8, 64 << 20), params);
+    const Choice small = choose(facts_of(Collective::kAllreduce, 8, 8), settings_of(params));
+    const Choice large = choose(facts_of(Collective::kAllreduce, 8, 64 << 20), settings_of(params));
     ASSERT_NE(small.algorithm, nullptr);
     ASSERT_NE(large.algorithm, nullptr);
     EXPECT_NE(small.algorithm, large.algorithm);
@@ -75,7 +80,8 @@ TEST(Select, LongVectorsTakeAnotherAlgorithmThanShortOnes) {
 TEST(Select, TheParameterDecides) {
     for (const plan::Algorithm* algorithm : plan::algorithms(Collective::kAllreduce)) {
         const Facts facts = facts_of(Collective::kAllreduce, 8, 1 << 20);
-        const Choice choice = choose(facts, with(Collective::kAllreduce, algorithm->name));
+        const config::Params params = with(Collective::kAllreduce, algorithm->name);
+        const Choice choice = choose(facts, settings_of(params));
         if (plan::refuses(*algorithm, facts.request) == nullptr) {
             EXPECT_EQ(choice.algorithm, algorithm) << algorithm->name;
         } else {
@@ -83,8 +89,8 @@ TEST(Select, TheParameterDecides) {
         }
         EXPECT_STRNE(choice.reason, "");
     }
-    EXPECT_EQ(choose(facts_of(Collective::kAllreduce, 8, 8), with(Collective::kAllreduce, "staged"))
-                  .algorithm,
+    const config::Params staged = with(Collective::kAllreduce, "staged");
+    EXPECT_EQ(choose(facts_of(Collective::kAllreduce, 8, 8), settings_of(staged)).algorithm,
               nullptr);
 }
 
@@ -97,7 +103,7 @@ TEST(Select, WhatIsChosenIsNeverRefused) {
                 for (const double bytes : {1.0, 4096.0, 1e6, 1e9}) {
                     Facts facts = facts_of(collective, size, bytes);
                     facts.request.commutative = commutative;
-                    const Choice choice = choose(facts, params);
+                    const Choice choice = choose(facts, settings_of(params));
                     ASSERT_NE(choice.algorithm, nullptr) << plan::to_string(collective);
                     EXPECT_EQ(plan::refuses(*choice.algorithm, facts.request), nullptr);
                     EXPECT_GE(choice.slices, 1);
