@@ -35,7 +35,7 @@ mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/report.cpp plugin/coll/report.hpp plugin/coll/request.cpp plugin/coll/request.hpp \
 	plugin/coll/resolve.cpp plugin/coll/resolve.hpp plugin/coll/shapes.hpp \
 	plugin/coll/staged_call.hpp plugin/coll/transport.cpp plugin/coll/transport.hpp \
-	plugin/coll/wrap.hpp plugin/machine.cpp plugin/machine.hpp \
+	plugin/coll/wrap.hpp plugin/machine.cpp plugin/machine.def plugin/machine.hpp \
 	plugin/preload/calls.hpp plugin/preload/handlers.cpp plugin/preload/handlers.hpp
 mca_coll_beeline_la_CPPFLAGS = $(plugin_cppflags)
 mca_coll_beeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(OMPI_CXXFLAGS)

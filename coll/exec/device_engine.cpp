@@ -229,8 +229,7 @@ Status DeviceEngine::reduce_many(kernel::Type type, kernel::Op op,
 
 Status DeviceEngine::flush() noexcept {
     return enqueue("cuStreamSynchronize", nullptr, [](Room& room) {
-        const CUresult result =
-            room.home->driver().cuStreamSynchronize(room.lease.stream.get());
+        const CUresult result = room.home->driver().cuStreamSynchronize(room.lease.stream.get());
         if (result == CUDA_SUCCESS) {
             release_stream(room);
         }

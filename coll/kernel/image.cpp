@@ -4,18 +4,18 @@
 
 #include "coll/kernel/source_hash.h"
 
-#define BEELINE_EMBED(family)                          \
-    asm(".pushsection .rodata\n"                       \
-        ".globl beeline_reduce_" #family               \
-        "\n"                                           \
-        ".hidden beeline_reduce_" #family              \
-        "\n"                                           \
-        "beeline_reduce_" #family                      \
-        ":\n"                                          \
+#define BEELINE_EMBED(family)                              \
+    asm(".pushsection .rodata\n"                           \
+        ".globl beeline_reduce_" #family                   \
+        "\n"                                               \
+        ".hidden beeline_reduce_" #family                  \
+        "\n"                                               \
+        "beeline_reduce_" #family                          \
+        ":\n"                                              \
         ".incbin \"" BEELINE_PTX_FOLDER "/reduce_" #family \
-        ".ptx\"\n"                                     \
-        ".byte 0\n"                                    \
-        ".popsection\n");                              \
+        ".ptx\"\n"                                         \
+        ".byte 0\n"                                        \
+        ".popsection\n");                                  \
     extern "C" [[gnu::visibility("hidden")]] const char beeline_reduce_##family[];
 
 BEELINE_EMBED(integer)

@@ -23,10 +23,9 @@ struct Entry {
 #define BEELINE_FLOATING(op, type, Functor, T) BEELINE_ENTRY_OF(kFloating, op, type)
 #define BEELINE_SMALL(op, type, Functor, T) BEELINE_ENTRY_OF(kSmall, op, type)
 #define BEELINE_PAIR(op, type, Functor, T) BEELINE_ENTRY_OF(kPair, op, type)
-constexpr Entry kEntries[] = {
-    BEELINE_FAMILY_INTEGER(BEELINE_INTEGER) BEELINE_FAMILY_LOGICAL(BEELINE_LOGICAL)
-        BEELINE_FAMILY_FLOATING(BEELINE_FLOATING) BEELINE_FAMILY_SMALL(BEELINE_SMALL)
-            BEELINE_FAMILY_PAIR(BEELINE_PAIR)};
+constexpr Entry kEntries[] = {BEELINE_FAMILY_INTEGER(BEELINE_INTEGER) BEELINE_FAMILY_LOGICAL(
+    BEELINE_LOGICAL) BEELINE_FAMILY_FLOATING(BEELINE_FLOATING) BEELINE_FAMILY_SMALL(BEELINE_SMALL)
+                                  BEELINE_FAMILY_PAIR(BEELINE_PAIR)};
 static_assert(sizeof kEntries / sizeof kEntries[0] == kKernels);
 
 constexpr const char* kTypeNames[kTypes] = {
@@ -34,8 +33,8 @@ constexpr const char* kTypeNames[kTypes] = {
 #include "coll/kernel/types.def"
 #undef BEELINE_TYPE
 };
-constexpr const char* kOpNames[] = {"sum", "prod", "min",  "max",    "band",   "bor",     "bxor",
-                                    "land", "lor", "lxor", "minloc", "maxloc", "replace", "no_op"};
+constexpr const char* kOpNames[] = {"sum",  "prod", "min",  "max",    "band",   "bor",     "bxor",
+                                    "land", "lor",  "lxor", "minloc", "maxloc", "replace", "no_op"};
 
 /// The type whose kernel serves `type`.
 constexpr Type shared(Type type, Op op) noexcept {

@@ -45,10 +45,10 @@ void run_many(std::span<const void* const> inputs, void* out, std::size_t count)
 
 template <Op op>
 struct FunctorOf;
-#define BEELINE_FUNCTOR(name, Functor)      \
-    template <>                             \
-    struct FunctorOf<Op::name> {            \
-        using type = Functor;               \
+#define BEELINE_FUNCTOR(name, Functor) \
+    template <>                        \
+    struct FunctorOf<Op::name> {       \
+        using type = Functor;          \
     };
 BEELINE_FUNCTOR(kSum, OpSum)
 BEELINE_FUNCTOR(kProd, OpProd)
@@ -78,11 +78,11 @@ static_assert(computed_as<Type::kI8, Op::kSum>() == Type::kU8 &&
 
 template <Type type>
 struct ElementOf;
-#define BEELINE_TYPE(Name, name, T, type_class)                                    \
-    template <>                                                                    \
-    struct ElementOf<Type::k##Name> {                                              \
-        using type = T;                                                            \
-        static_assert(sizeof(T) == size_of(Type::k##Name), "size_of() is wrong");  \
+#define BEELINE_TYPE(Name, name, T, type_class)                                   \
+    template <>                                                                   \
+    struct ElementOf<Type::k##Name> {                                             \
+        using type = T;                                                           \
+        static_assert(sizeof(T) == size_of(Type::k##Name), "size_of() is wrong"); \
     };
 #include "coll/kernel/types.def"
 #undef BEELINE_TYPE

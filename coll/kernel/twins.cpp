@@ -31,10 +31,10 @@ void reduce_piece(Inputs inputs, unsigned n, void* out, std::size_t count) {
 
 using namespace beeline::coll::kernel;
 
-#define BEELINE_KERNEL(op, type, Functor, T)                                                      \
-    static void reduce_##op##_##type(Inputs inputs, unsigned n, void* out, std::size_t count) {   \
-        reduce_piece<T, Functor>(inputs, n, out, count);                                          \
-    }                                                                                             \
+#define BEELINE_KERNEL(op, type, Functor, T)                                                    \
+    static void reduce_##op##_##type(Inputs inputs, unsigned n, void* out, std::size_t count) { \
+        reduce_piece<T, Functor>(inputs, n, out, count);                                        \
+    }                                                                                           \
     SOFTCUDA_TWIN(reduce_##op##_##type)
 BEELINE_REDUCE_KERNELS(BEELINE_KERNEL)
 

@@ -155,7 +155,7 @@ inline constexpr std::size_t kFamilies = 5;
 
 /// Kernels are numbered 0 .. kKernels-1; -1 where there is none: the pair is not supported, the
 /// type is for the host only, or the operation is a copy.
-inline constexpr std::size_t kKernels = 92;
+inline constexpr std::size_t kKernels = 90;
 int kernel_index(Type type, Op op) noexcept;
 
 /// The kernel that reduces this type with this operation, for example "reduce_sum_f32"; null when

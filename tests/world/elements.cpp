@@ -113,6 +113,9 @@ void write_element(Type type, Op op, std::size_t index, int rank, void* at) {
             std::memcpy(at, &value, 10);
             if (type == Type::kF80I32) {
                 put(at, 16, std::int32_t{rank});
+            } else if (type == Type::kComplexF80) {
+                const long double twice = 2 * value;
+                std::memcpy(static_cast<char*>(at) + 16, &twice, 10);
             }
             return;
         }
