@@ -16,6 +16,8 @@ AC_DEFUN([BEELINE_SANITIZERS], [
   BEELINE_SANITIZER([tsan], [thread])
   AS_IF([test "x$enable_asan$enable_tsan" = xyesyes],
     [AC_MSG_ERROR([--enable-asan and --enable-tsan exclude each other: choose one])])
+  # Open MPI's inline functions have fences, which ThreadSanitizer does not follow.
+  AS_IF([test "x$enable_tsan" = xyes], [beeline_sanitize="$beeline_sanitize -Wno-tsan"])
   AS_IF([test -n "$beeline_sanitize"], [
     CFLAGS="$CFLAGS $beeline_sanitize -fno-omit-frame-pointer"
     CXXFLAGS="$CXXFLAGS $beeline_sanitize -fno-omit-frame-pointer"

@@ -5,6 +5,7 @@ AM_TESTS_ENVIRONMENT = \
 	CXX='$(CXX)'; export CXX; \
 	HEADER_FLAGS='$(DEFS) -DOMPI_SKIP_MPICXX=1 -isystem $(abs_top_srcdir)/plugin/compat/include $(OMPI_CPPFLAGS) $(UCX_CFLAGS) $(BEELINE_CXXFLAGS)'; export HEADER_FLAGS;
 TEST_EXTENSIONS = .sh
+EXTRA_DIST += tests/support/asan.supp tests/support/tsan.supp
 EXTRA_DIST += tests/support/guard_page.hpp tests/support/log_capture.hpp tests/support/uniform.hpp
 include tests/unit/local.mk
 include tests/model/local.mk

@@ -2,7 +2,7 @@
 MPI_PROGRAM_CPPFLAGS = $(AM_CPPFLAGS) $(OMPI_CPPFLAGS) -DOMPI_SKIP_MPICXX=1
 
 noinst_LTLIBRARIES += libgpu.la
-libgpu_la_SOURCES = tools/gpu/gpu.cpp tools/gpu/gpu.hpp
+libgpu_la_SOURCES = tools/gpu/gpu.cpp tools/gpu/gpu.hpp tools/gpu/kinds.cpp tools/gpu/kinds.hpp
 libgpu_la_LIBADD = -ldl
 
 if HAVE_TOOL_LIBS

@@ -33,7 +33,8 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
             engine.on_eager(in,
                             in.size() > sizeof(wire::Eager) ? in.subspan(sizeof(wire::Eager))
                                                             : std::span<const std::byte>{},
-                            arrival.in_slot ? arrival.sender : Arrived::kNoSender);
+                            arrival.in_slot ? arrival.sender : Arrived::kNoSender,
+                            protocol::Path::kShm);
             return;
         case wire::MessageType::kRts:
             engine.on_rts(in, nullptr);
@@ -47,6 +48,12 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
                 engine.on_fragment(data, in.subspan(sizeof data), arrival.sender);
                 return;
             }
+            if (!engine.may_name(in, arrival.sender)) {
+                if ((data.common.flags & wire::kOnDevice) == 0) {
+                    engine.shm_->release_chunk(arrival.sender, data.slot);
+                }
+                return;
+            }
             if ((data.common.flags & wire::kOnDevice) != 0) {
                 engine.on_slot_filled(data);
                 return;
@@ -58,13 +65,17 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
         case wire::MessageType::kFin:
         case wire::MessageType::kAck:
         case wire::MessageType::kNack:
-            engine.on_control(in);
+            if (engine.may_name(in, arrival.sender)) {
+                engine.on_control(in);
+            }
             return;
         case wire::MessageType::kDataAck:
         case wire::MessageType::kFreed:
         case wire::MessageType::kWant:
         case wire::MessageType::kDescriptors:
-            engine.on_device_control(in, arrival.sender);
+            if (engine.may_name(in, arrival.sender)) {
+                engine.on_device_control(in, arrival.sender);
+            }
             return;
         case wire::MessageType::kNone:
             break;
@@ -80,7 +91,7 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
             if (!payload.rendezvous) {
                 engine.on_eager(header,
                                 {static_cast<const std::byte*>(payload.data), payload.bytes},
-                                Arrived::kNoSender);
+                                Arrived::kNoSender, protocol::Path::kUcx);
                 return false;
             }
             break;
@@ -115,7 +126,7 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
 }
 
 void Engine::on_eager(std::span<const std::byte> header, std::span<const std::byte> data,
-                      std::uint32_t shm_sender) {
+                      std::uint32_t shm_sender, protocol::Path path) {
     wire::Eager eager;
     if (!wire::decode(header, eager)) {
         malformed(header, "eager");
@@ -140,8 +151,13 @@ void Engine::on_eager(std::span<const std::byte> header, std::span<const std::by
     arrived.envelope = eager.envelope;
     arrived.data = data;
     arrived.shm_sender = shm_sender;
+    arrived.path = path;
     if (more) {
         arrived.assembly = start_assembly(arrived, shm_sender);
+        if (arrived.assembly == nullptr) {
+            malformed(header, "eager");
+            return;
+        }
     }
     arrive(arrived);
 }
@@ -251,10 +267,7 @@ void Engine::arrive(const Arrived& arrived) {
         return;
     }
     // The sender has finished creating a communicator that this process is still creating.
-    if (Message* message = keep(arrived)) {
-        message->next = orphans_;
-        orphans_ = message;
-    }
+    keep_orphan(arrived);
 }
 
 void Engine::accept(Communicator& communicator, const Arrived& arrived) {

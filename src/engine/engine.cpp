@@ -15,9 +15,10 @@
 namespace beeline::engine {
 namespace {
 
-constexpr unsigned kUcxEvery = 16;        // polls between two looks at a quiet UCX
-constexpr unsigned kUcxInterest = 512;    // polls UCX stays interesting after an event
-constexpr std::size_t kHeaderRoom = 640;  // largest header in a slot (an RTS)
+constexpr unsigned kUcxEvery = 16;         // polls between two looks at a quiet UCX
+constexpr unsigned kPollsPerCheck = 1024;  // of the shared memory queue's soundness
+constexpr unsigned kUcxInterest = 512;     // polls UCX stays interesting after an event
+constexpr std::size_t kHeaderRoom = 640;   // largest header in a slot (an RTS)
 constexpr std::size_t kStagingChunks = 32;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
@@ -37,18 +38,19 @@ mover::shm::Geometry geometry_of(const config::Params& params) noexcept {
 
 }  // namespace
 
-Engine::Engine(const config::Params& params)
+Engine::Engine(const config::Params& params, std::uint64_t secret)
     : params_(params),
       limits_{params.pml_eager_limit, params.pml_fragments_limit, params.pml_ucx_eager_limit,
               params.pml_device_eager_limit},
       node_(topo::this_node()),
+      table_(secret),
       exports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
       imports_(static_cast<std::size_t>(params.pml_ipc_cache_entries), params.pml_ipc_cache_bytes),
       device_(std::make_unique<DeviceState>(params)),
       staging_(std::max(params.pml_staging_chunk, params.pml_device_eager_limit), kStagingChunks) {}
 
-Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params) {
-    std::unique_ptr<Engine> engine(new Engine(params));
+Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params, std::uint64_t secret) {
+    std::unique_ptr<Engine> engine(new Engine(params, secret));
     auto ucx = mover::ucx::Lane::create({on_ucx, engine.get()});
     if (!ucx) {
         return ucx.status();
@@ -144,6 +146,7 @@ Communicator* Engine::add_communicator(std::uint32_t id, int rank, int peers, Re
     while (mine != nullptr) {
         Message* message = mine;
         mine = mine->next;
+        forget_orphan(*message);
         replay(*communicator, message);
     }
     return communicator;
@@ -196,6 +199,9 @@ int Engine::progress() {
         events += take_over();
     }
     events += poll();
+    if (++polls_ % kPollsPerCheck == 0 && shm_ != nullptr) {
+        shm_->check();
+    }
     if (!pulls_.empty()) {
         poll_pulls(events);
     }

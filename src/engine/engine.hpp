@@ -36,7 +36,9 @@ enum class SendMode : std::uint8_t { kStandard, kSynchronous };
 class Engine {
  public:
     /// Starts the lanes with these parameters. kUnsupported, logged, when UCX cannot be started.
-    static Result<std::unique_ptr<Engine>> create(const config::Params& params);
+    /// `secret`: what request ids follow from, see RequestTable; 0 makes them predictable.
+    static Result<std::unique_ptr<Engine>> create(const config::Params& params,
+                                                  std::uint64_t secret = random_secret());
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -135,7 +137,8 @@ class Engine {
         bool tried = false;
     };
 
-    explicit Engine(const config::Params& params);
+    Engine(const config::Params& params, std::uint64_t secret);
+    static std::uint64_t random_secret() noexcept;
 
     // background.cpp: progress by a thread of its own
     int progress_aside() noexcept;  // -1: a caller is in the engine
@@ -151,7 +154,7 @@ class Engine {
     static bool on_ucx(void* self, std::span<const std::byte> header,
                        const mover::ucx::Payload& payload);
     void on_eager(std::span<const std::byte> header, std::span<const std::byte> data,
-                  std::uint32_t shm_sender);
+                  std::uint32_t shm_sender, protocol::Path path);
     void on_rts(std::span<const std::byte> in, const mover::ucx::Payload* payload);
     void on_control(std::span<const std::byte> in);
     void on_device_control(std::span<const std::byte> in, std::uint32_t sender);
@@ -159,6 +162,13 @@ class Engine {
                      std::uint32_t sender);
     void malformed(std::span<const std::byte> in, const char* lane) noexcept;
     void arrive(const Arrived& arrived);
+
+    // origin.cpp: what a peer may name, and what is kept of what it sends too early
+    bool may_name(std::span<const std::byte> in, std::uint32_t sender) noexcept;
+    bool reachable(Peer& peer);
+    void keep_orphan(const Arrived& arrived);
+    void forget_orphan(const Message& message) noexcept;
+
     void accept(Communicator& communicator, const Arrived& arrived);
     void match(Communicator& communicator, const Arrived& arrived);
     void match_kept(Communicator& communicator, Message* message);
@@ -312,10 +322,13 @@ class Engine {
     std::vector<std::unique_ptr<Peer>> peers_;
     bool remote_peers_ = false;  // some peer is reached by UCX alone
     unsigned idle_polls_ = 0;
+    unsigned polls_ = 0;
     unsigned ucx_interest_ = 0;  // polls for which UCX is asked every time
     std::vector<Communicator*> communicators_;
     std::vector<std::unique_ptr<Assembly>> assemblies_;
     Message* orphans_ = nullptr;  // newest first
+    std::size_t orphan_count_ = 0;
+    std::size_t orphan_bytes_ = 0;
     RequestTable<Request> table_;
     List<Request> waiting_sends_;  // no slot, chunk or queue room yet
     List<Request> pulls_;          // CUDA IPC copies under way

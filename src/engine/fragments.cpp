@@ -68,7 +68,13 @@ bool Engine::fragments(Request& request) {
     return true;
 }
 
+/// Null when the sender already has a message of this id under way.
 Assembly* Engine::start_assembly(const Arrived& arrived, std::uint32_t sender) {
+    for (const auto& other : assemblies_) {
+        if (other->id == arrived.envelope.sender_request && other->sender == sender) {
+            return nullptr;
+        }
+    }
     auto assembly = std::make_unique<Assembly>();
     assembly->sender = sender;
     assembly->id = arrived.envelope.sender_request;
@@ -137,7 +143,6 @@ void Engine::assembled(Assembly& assembly) {
     }
     Request& request = *assembly.request;
     if (request.bounce_ == nullptr) {
-        request.outcome.path = protocol::Path::kShm;
         receive_done(request, Status::kOk);
         return;
     }

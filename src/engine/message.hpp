@@ -9,6 +9,7 @@
 #include "match/matcher.hpp"
 #include "match/sequencer.hpp"
 #include "mover/ucx/lane.hpp"
+#include "protocol/path.hpp"
 #include "wire/headers.hpp"
 
 namespace beeline::engine {
@@ -46,6 +47,7 @@ struct Arrived {
     std::span<const std::byte> data;       ///< kEager
     Assembly* assembly = nullptr;          ///< kEager, when `data` is not whole yet: its start
     std::uint32_t shm_sender = kNoSender;  ///< kEager: whose slot `data` lies in
+    protocol::Path path = protocol::Path::kUcx;  ///< it came by
     bool refused_early = false;            ///< kOffers: was a UCX rendezvous, of host memory
     std::span<const wire::Offer> offers;   ///< kOffers: those of device memory, best first
     std::uint32_t sender_chunk = 0;        ///< kOffers, kUcxRendezvous: chunk the sender stages by

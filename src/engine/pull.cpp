@@ -23,7 +23,7 @@ constexpr HandleKind kind_of(wire::OfferType type) noexcept {
                                             : HandleKind::kLegacy;
 }
 
-constexpr protocol::Path path_of(wire::OfferType type) noexcept {
+constexpr protocol::Path way_of(wire::OfferType type) noexcept {
     return type == wire::OfferType::kVmm    ? protocol::Path::kCudaVmm
            : type == wire::OfferType::kPool ? protocol::Path::kCudaPool
                                             : protocol::Path::kCudaIpc;
@@ -132,7 +132,7 @@ Status Engine::start_pull(Request& request, const wire::Offer& offer, Import* im
     }
     request.import_ = import;
     request.copy_ = std::move(*copy);
-    request.outcome.path = path_of(offer.type);
+    request.outcome.path = way_of(offer.type);
     pulls_.push_back(&request);
     return Status::kOk;
 }

@@ -110,8 +110,9 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
         receive_done(request, Status::kDriver);
         return;
     }
-    if (request.peer_ == nullptr &&
-        (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) {
+    if ((request.peer_ == nullptr &&
+         (arrived.body == Body::kOffers || arrived.body == Body::kUcxRendezvous)) ||
+        (arrived.body == Body::kOffers && !reachable(*request.peer_))) {
         if (arrived.body == Body::kUcxRendezvous) {
             ucx_->reject(arrived.payload);
         }
@@ -126,6 +127,7 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     }
     switch (arrived.body) {
         case Body::kEager:
+            request.outcome.path = arrived.path;
             request.outcome.reason = protocol::Reason::kSmall;
             if (arrived.assembly != nullptr) {
                 assemble_into(request, *arrived.assembly,
@@ -192,11 +194,6 @@ Status Engine::put_pageable(Request& request, std::span<const std::byte> data) {
 void Engine::scatter(Request& request, std::span<const std::byte> data, bool pinned) {
     const Status status =
         request.where_.on_device() && !pinned ? put_pageable(request, data) : put(request, data);
-    if (request.outcome.path == protocol::Path::kNone) {
-        request.outcome.path = request.peer_ != nullptr && request.peer_->link != nullptr
-                                   ? protocol::Path::kShm
-                                   : protocol::Path::kUcx;
-    }
     receive_done(request, status);
 }
 
@@ -332,7 +329,7 @@ void Engine::after_refusal(Request& request, std::uint32_t sender_chunk) {
         return;
     }
     if (request.where_.on_device()) {
-        refuse(request, protocol::Reason::kReceiverDevice);
+        refuse(request, protocol::Reason::kReceiverDevice, wire::OfferType::kStaged);
     } else {
         request.outcome.reason = protocol::Reason::kHostMemory;
     }

@@ -381,6 +381,9 @@ void Engine::on_rendezvous_sent(mover::ucx::Operation* operation, Status status)
 }
 
 Status Engine::offers(Request& request) {
+    if (!reachable(*request.peer_)) {
+        return Status::kUnreachable;
+    }
     wire::Rts rts;
     rts.common.context = request.communicator_->id;
     rts.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
@@ -405,6 +408,7 @@ Status Engine::to_self(Request& request) {
     arrived.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
                                    request.buffer_.bytes, 0);
     arrived.sender = &request;
+    arrived.path = protocol::Path::kSelf;
     request.outcome.path = protocol::Path::kSelf;
     arrive(arrived);
     return Status::kOk;

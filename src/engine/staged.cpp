@@ -85,7 +85,8 @@ bool Engine::house(Request& request, Piece* piece) {
         }
     } else if (request.where_.on_device() || request.data_ == nullptr) {
         piece->home = Piece::Home::kStaging;
-        piece->memory = staging_.take(request.where_);
+        // Two ranks whose sends hold all chunks could not receive what frees them.
+        piece->memory = staging_.take(request.where_, staging_.chunks() / 2);
     } else {
         piece->home = Piece::Home::kNone;
         piece->memory = request.data_ + piece->offset;

@@ -42,8 +42,8 @@ void StagingPool::pin(const Pointer& side) noexcept {
     registered_ = register_host(*side.driver, side.context, base_, chunk_bytes_ * chunks_);
 }
 
-std::byte* StagingPool::take(const Pointer& side) noexcept {
-    if ((base_ == nullptr && !allocate()) || free_.empty()) {
+std::byte* StagingPool::take(const Pointer& side, std::size_t leave) noexcept {
+    if ((base_ == nullptr && !allocate()) || free_.size() <= leave) {
         return nullptr;
     }
     if (!tried_ && side.driver != nullptr) {

@@ -20,10 +20,11 @@ class StagingPool {
     StagingPool& operator=(const StagingPool&) = delete;
 
     std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
+    std::size_t chunks() const noexcept { return chunks_; }
     /// A chunk, or null when all are out (or there is no memory): try again after a give_back().
     /// `side` is the memory it is to serve: the pool is registered with CUDA for the first on a
-    /// device.
-    std::byte* take(const Pointer& side) noexcept;
+    /// device. `leave` chunks stay for others.
+    std::byte* take(const Pointer& side, std::size_t leave = 0) noexcept;
     /// Whether the chunks are registered with CUDA.
     bool pinned() const noexcept { return registered_; }
     void give_back(std::byte* chunk) noexcept { free_.push_back(chunk); }

@@ -69,6 +69,23 @@ class Arena {
             }
         }
     }
+    /// A number for the first `bytes` bytes of the stream that `data` at `offset` held at
+    /// download().
+    std::uint64_t digest(const Data& data, std::size_t offset, std::size_t bytes) const {
+        const Shape& shape = shapes()[static_cast<std::size_t>(data.shape)];
+        std::uint64_t sum = bytes;
+        std::size_t done = 0;
+        for (std::size_t element = 0; done < bytes; ++element) {
+            for (const Shape::Run& run : shape.runs) {
+                const std::ptrdiff_t start =
+                    static_cast<std::ptrdiff_t>(offset + element * shape.extent) + run.start;
+                for (std::size_t i = 0; i < run.bytes && done < bytes; ++i, ++done) {
+                    sum = sum * 31 + seen_[static_cast<std::size_t>(start) + i];
+                }
+            }
+        }
+        return bench::mix(sum);
+    }
     void download() {
         seen_.resize(image_.size());
         buffer_->read(0, seen_.data(), seen_.size());

@@ -1,3 +1,3 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-exec "$top_srcdir/tests/support/run_ranks.sh" communicators "2 5"
+exec "$top_srcdir/tests/support/run_ranks.sh" communicators "2 4 5"

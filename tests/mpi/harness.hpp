@@ -20,8 +20,8 @@
 
 namespace beeline::test {
 
-/// One MPI test program. The command line names the kinds of memory to use (host, device, managed);
-/// without any only host memory is used.
+/// One MPI test program. The command line names the kinds of memory to use (gpu::Kind); without
+/// any only host memory is used.
 class Harness {
  public:
     /// `threads`: what the program needs of MPI; less is a failure.
@@ -32,8 +32,7 @@ class Harness {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &ranks);
         for (int index = 1; index < *argc; ++index) {
-            for (const gpu::Kind kind :
-                 {gpu::Kind::kHost, gpu::Kind::kDevice, gpu::Kind::kManaged}) {
+            for (const gpu::Kind kind : gpu::kAllKinds) {
                 if (std::strcmp((*argv)[index], gpu::to_string(kind)) == 0) {
                     kinds.push_back(kind);
                 }
@@ -135,6 +134,11 @@ class Area {
         bench::fill_pattern({image_.data() + start_, bytes}, seed);
         buffer_.write(0, image_.data(), span());
     }
+    /// The address that a payload of `bytes` at `offset` has, for requests made before it is set.
+    void* data_for(std::size_t bytes, std::size_t offset) {
+        set(bytes, offset, 0);
+        return data();
+    }
     /// As set(), with data that no message carries.
     void poison(std::size_t bytes, std::size_t offset, std::uint64_t seed) {
         set(bytes, offset, ~seed * 3);
@@ -143,6 +147,8 @@ class Area {
     void expect(std::size_t bytes, std::uint64_t seed) {
         bench::fill_pattern({image_.data() + start_, bytes}, seed);
     }
+    /// Whatever the first `bytes` bytes of the payload are now is right.
+    void accept(std::size_t bytes) { buffer_.read(start_, image_.data() + start_, bytes); }
     /// Access to the expected payload, for layouts that are not contiguous.
     unsigned char* image() { return image_.data() + start_; }
     /// Writes the image to the buffer.

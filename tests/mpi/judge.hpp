@@ -88,6 +88,8 @@ class Judge {
     std::size_t phase_number_ = 0;
     std::uint64_t seed_ = 0;
     int way_ = 0;  ///< in which the requests were completed
+    /// Of all bytes and statuses that have one right outcome, whatever the stack and the memory.
+    std::uint64_t digest_ = 0;
 
  private:
     static MPI_Datatype make_type(const Shape& shape) {
@@ -155,6 +157,11 @@ class Judge {
             return;
         }
         judge_count(receive, posted, bytes);
+        if (receive.message >= 0) {
+            digest_ =
+                bench::mix(digest_ + into(receive.data).digest(receive.data, posted.offset, bytes) +
+                           static_cast<std::uint64_t>(source * 1000 + posted.end.status.MPI_TAG));
+        }
         into(receive.data).put(receive.data, posted.offset, payload(at), bytes);
     }
 

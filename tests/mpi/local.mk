@@ -5,7 +5,8 @@ mpi_test_ldadd = libgpu.la $(OMPI_LIBS)
 p2p_programs = tests/mpi/p2p_matrix tests/mpi/p2p_rules tests/mpi/p2p_types tests/mpi/rma_host \
 	tests/mpi/ledger tests/mpi/ledger_table
 check_PROGRAMS += $(p2p_programs)
-tests_mpi_p2p_matrix_SOURCES = tests/mpi/p2p_matrix.cpp tests/mpi/harness.hpp
+tests_mpi_p2p_matrix_SOURCES = tests/mpi/p2p_matrix.cpp tests/mpi/calls.hpp tests/mpi/harness.hpp \
+	tests/mpi/routes.hpp
 tests_mpi_p2p_matrix_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_p2p_matrix_LDADD = $(mpi_test_ldadd)
 tests_mpi_p2p_rules_SOURCES = tests/mpi/p2p_rules.cpp tests/mpi/harness.hpp
@@ -94,6 +95,23 @@ p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi
 	tests/mpi/two_nodes_test.sh
 TESTS += $(p2p_scripts)
 EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh
+
+# --- the semantic suite
+suite_programs = tests/mpi/p2p_errors tests/mpi/p2p_requests tests/mpi/thresholds
+check_PROGRAMS += $(suite_programs)
+tests_mpi_p2p_errors_SOURCES = tests/mpi/p2p_errors.cpp tests/mpi/calls.hpp tests/mpi/harness.hpp tests/mpi/routes.hpp
+tests_mpi_p2p_errors_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_errors_LDADD = $(mpi_test_ldadd)
+tests_mpi_p2p_requests_SOURCES = tests/mpi/p2p_requests.cpp tests/mpi/calls.hpp tests/mpi/harness.hpp \
+	tests/mpi/routes.hpp
+tests_mpi_p2p_requests_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_p2p_requests_LDADD = $(mpi_test_ldadd)
+tests_mpi_thresholds_SOURCES = tests/mpi/thresholds.cpp tests/mpi/harness.hpp
+tests_mpi_thresholds_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_thresholds_LDADD = $(mpi_test_ldadd)
+suite_scripts = tests/mpi/p2p_errors_test.sh tests/mpi/p2p_requests_test.sh tests/mpi/thresholds_test.sh
+TESTS += $(suite_scripts)
+EXTRA_DIST += $(suite_scripts)
 
 peers_programs = tests/mpi/peers tests/mpi/peers_order tests/mpi/manners
 check_PROGRAMS += $(peers_programs)

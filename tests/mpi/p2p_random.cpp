@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs random programs of messages and compares bytes, statuses and errors with what MPI says must
 // arrive.
-//   p2p_random [host] [device] [managed] [--programs N] [--seed S] [--first I] [--truncate PERCENT]
+//   p2p_random [KIND OF MEMORY...] [--programs N] [--seed S] [--first I] [--truncate PERCENT]
 #include <unistd.h>
 
 #include <array>
@@ -63,6 +63,12 @@ class Runner : private Judge {
         }
         MPI_Barrier(MPI_COMM_WORLD);
         alarm(0);
+    }
+    /// One number for what all ranks received, on rank 0.
+    std::uint64_t digest() const {
+        std::uint64_t all = 0;
+        MPI_Reduce(&digest_, &all, 1, MPI_UINT64_T, MPI_BXOR, 0, MPI_COMM_WORLD);
+        return all;
     }
 
  private:
@@ -386,6 +392,11 @@ int main(int argc, char** argv) {
         beeline::test::Runner runner(harness, static_cast<int>(truncate));
         for (unsigned long i = first; i < first + programs; ++i) {
             runner.run(seed, static_cast<unsigned>(i));
+        }
+        const unsigned long long digest = runner.digest();
+        if (harness.rank == 0) {
+            std::printf("p2p_random: digest %016llx\n", digest);
+            std::fflush(stdout);
         }
     }
     return harness.finish();

@@ -79,7 +79,7 @@ Rank::Rank(int rank, const Job& job, Shared& shared) : rank_(rank), job_(job), s
             use_device(*driver_, rank);
         }
     }
-    auto made = engine::Engine::create(job.params);
+    auto made = engine::Engine::create(job.params, 0);
     if (!made) {
         std::fprintf(stderr, "rank %d has no engine: %s\n", rank, to_string(made.status()));
         std::_Exit(1);

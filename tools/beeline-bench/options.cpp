@@ -88,6 +88,11 @@ char letter(gpu::Kind kind) noexcept {
             return 'D';
         case gpu::Kind::kManaged:
             return 'M';
+        case gpu::Kind::kPinned:
+        case gpu::Kind::kRegistered:
+        case gpu::Kind::kPool:
+        case gpu::Kind::kVmm:
+            break;  // not offered by parse_side()
     }
     return '?';
 }

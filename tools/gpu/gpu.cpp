@@ -11,6 +11,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "tools/gpu/kinds.hpp"
+
 namespace beeline::gpu {
 namespace {
 
@@ -33,6 +35,14 @@ const char* to_string(Kind kind) noexcept {
             return "device";
         case Kind::kManaged:
             return "managed";
+        case Kind::kPinned:
+            return "pinned";
+        case Kind::kRegistered:
+            return "registered";
+        case Kind::kPool:
+            return "pool";
+        case Kind::kVmm:
+            return "vmm";
     }
     return "unknown";
 }
@@ -56,6 +66,7 @@ struct Gpu::Driver {
     CUresult (*to_device)(CUdeviceptr, const void*, std::size_t) = nullptr;
     CUresult (*to_host)(void*, CUdeviceptr, std::size_t) = nullptr;
     CUresult (*error_name)(CUresult, const char**) = nullptr;
+    std::unique_ptr<Allocators> others;  // made when first asked for
 
     template <class Function>
     bool load(Function& function, const char* name, std::string& why) {
@@ -139,16 +150,29 @@ std::string Gpu::name() const {
 void* Gpu::allocate(Kind kind, std::size_t bytes) noexcept {
     CUdeviceptr address = 0;
     const std::size_t wanted = bytes == 0 ? 1 : bytes;
-    const CUresult result = kind == Kind::kManaged
-                                ? driver_->allocate_managed(&address, wanted, CU_MEM_ATTACH_GLOBAL)
-                                : driver_->allocate(&address, wanted);
+    CUresult result = CUDA_SUCCESS;
+    if (kind == Kind::kManaged) {
+        result = driver_->allocate_managed(&address, wanted, CU_MEM_ATTACH_GLOBAL);
+    } else if (kind == Kind::kDevice) {
+        result = driver_->allocate(&address, wanted);
+    } else {
+        if (!driver_->others) {
+            driver_->others = Allocators::load(driver_->library, driver_->device);
+        }
+        return driver_->others ? driver_->others->allocate(kind, wanted) : nullptr;
+    }
     return result == CUDA_SUCCESS ? reinterpret_cast<void*>(static_cast<std::uintptr_t>(address))
                                   : nullptr;
 }
 
-void Gpu::release(void* address) noexcept {
-    if (address != nullptr) {
+void Gpu::release(Kind kind, void* address, std::size_t bytes) noexcept {
+    if (address == nullptr) {
+        return;
+    }
+    if (kind == Kind::kManaged || kind == Kind::kDevice) {
         driver_->release(device_address(address));
+    } else {
+        driver_->others->release(kind, address, bytes == 0 ? 1 : bytes);
     }
 }
 
@@ -179,12 +203,12 @@ Buffer::~Buffer() {
     if (kind_ == Kind::kHost) {
         std::free(address_);
     } else {
-        gpu_->release(address_);
+        gpu_->release(kind_, address_, bytes_);
     }
 }
 
 void Buffer::write(std::size_t offset, const void* from, std::size_t bytes) {
-    if (kind_ == Kind::kHost) {
+    if (is_host(kind_)) {
         std::memcpy(address_ + offset, from, bytes);
     } else if (!gpu_->write(address_ + offset, from, bytes)) {
         throw std::runtime_error("a copy from host to device memory failed");
@@ -192,7 +216,7 @@ void Buffer::write(std::size_t offset, const void* from, std::size_t bytes) {
 }
 
 void Buffer::read(std::size_t offset, void* to, std::size_t bytes) const {
-    if (kind_ == Kind::kHost) {
+    if (is_host(kind_)) {
         std::memcpy(to, address_ + offset, bytes);
     } else if (!gpu_->read(to, address_ + offset, bytes)) {
         throw std::runtime_error("a copy from device to host memory failed");

@@ -9,11 +9,26 @@
 
 namespace beeline::gpu {
 
-/// Where a buffer lives. kDevice needs a GPU, kManaged too; kHost never touches the driver.
-enum class Kind { kHost, kDevice, kManaged };
+/// Where a buffer lives. kHost never touches the driver; all others need a GPU.
+enum class Kind {
+    kHost,
+    kDevice,  ///< cuMemAlloc
+    kManaged,
+    kPinned,      ///< host memory of the driver's
+    kRegistered,  ///< host memory registered with the driver
+    kPool,        ///< cuMemAllocAsync
+    kVmm,         ///< cuMemCreate, mapped
+};
+inline constexpr Kind kAllKinds[] = {Kind::kHost,   Kind::kDevice,     Kind::kManaged,
+                                     Kind::kPinned, Kind::kRegistered, Kind::kPool,
+                                     Kind::kVmm};
 
-/// "host", "device" or "managed".
+/// "host", "device", "managed" and so on.
 const char* to_string(Kind kind) noexcept;
+/// Whether the CPU may touch it.
+constexpr bool is_host(Kind kind) noexcept {
+    return kind == Kind::kHost || kind == Kind::kPinned || kind == Kind::kRegistered;
+}
 
 /// One GPU, made current in the calling thread. Loads libcuda.so.1 itself, so that a program which
 /// only uses host buffers starts where there is no driver.
@@ -31,11 +46,11 @@ class Gpu {
     /// The device's name as the driver gives it.
     std::string name() const;
 
-    /// `bytes` of device or managed memory; null when the driver refuses. Zero bytes are served as
-    /// one.
+    /// `bytes` of memory of any kind but kHost; null when the driver refuses. Zero bytes are served
+    /// as one.
     void* allocate(Kind kind, std::size_t bytes) noexcept;
-    /// Frees what allocate() returned; null is allowed.
-    void release(void* address) noexcept;
+    /// Frees what allocate() returned for the same kind and size; null is allowed.
+    void release(Kind kind, void* address, std::size_t bytes) noexcept;
 
     /// Copies between host memory and memory of this GPU; the copy is complete on return. False on
     /// failure.

@@ -188,4 +188,35 @@ std::uint64_t Lane::nonce_of(std::uint32_t sender) noexcept {
     return sender < kMaxSenders ? own_.sender(sender).nonce : 0;
 }
 
+std::int64_t Lane::pid_of(std::uint32_t sender) noexcept {
+    return sender < kMaxSenders ? own_.sender(sender).pid : 0;
+}
+
+template <Queue kQueue>
+void Lane::check_head() noexcept {
+    constexpr auto kIndex = static_cast<std::size_t>(kQueue);
+    std::uint64_t& head = head_[kIndex];
+    Cell& cell = own_.cell<kQueue>(head);
+    std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
+    // Filled, never filled, filled a lap ago, or not taken by a sender, who would overwrite it.
+    if (sequence == head + 1 || sequence == 0 || sequence == head + 1 - own_.cells<kQueue>() ||
+        own_.tail<kQueue>().load(std::memory_order_acquire) == head ||
+        !cell.sequence.compare_exchange_strong(sequence, head + 1)) {
+        return;
+    }
+    log_once(LogLevel::kError, "shm.damaged",
+             "this process's shared memory queue is damaged at position %llu, which process %lld "
+             "wrote last: a message may be lost",
+             static_cast<unsigned long long>(head), static_cast<long long>(pid_of(cell.sender)));
+    ++head;
+    if (draining_[kIndex] == 0) {
+        own_.read<kQueue>().store(head, std::memory_order_release);
+    }
+}
+
+void Lane::check() noexcept {
+    check_head<Queue::kNarrow>();
+    check_head<Queue::kWide>();
+}
+
 }  // namespace beeline::mover::shm

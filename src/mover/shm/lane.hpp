@@ -89,6 +89,10 @@ class Lane {
     /// The same, to the receiver the lane was made with.
     int progress(int limit) noexcept;
 
+    /// Looks for a damaged cell where the next message should be: without this a queue would stand
+    /// still and nobody would know why. Logs who wrote it last, and passes over it.
+    void check() noexcept;
+
     /// The memory of a sender's chunk; empty when the sender or the index is not valid.
     std::span<std::byte> chunk_of(std::uint32_t sender, std::uint32_t index) noexcept;
     /// Tells the sender that its chunk may be used again.
@@ -99,6 +103,8 @@ class Lane {
     std::span<std::byte> payload_of(std::uint32_t sender) noexcept;
     /// The nonce of the sender's segment, which its address carries too.
     std::uint64_t nonce_of(std::uint32_t sender) noexcept;
+    /// The process id that the sender entered in our directory; 0 when there is none.
+    std::int64_t pid_of(std::uint32_t sender) noexcept;
 
  private:
     Lane(Segment own, Receiver receiver) noexcept;
@@ -114,6 +120,8 @@ class Lane {
     bool put(Link& to, std::span<const std::byte> head, std::span<const std::byte> tail) noexcept;
     template <Queue kQueue, class Take>
     int drain(int limit, Take& take) noexcept;
+    template <Queue kQueue>
+    void check_head() noexcept;
     template <class Take>
     void deliver_slot(const Cell& cell, Take& take) noexcept;
     void overlong(const Cell& cell, std::uint32_t bytes, std::size_t room) noexcept;

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x32454e494c454542U;  // "BEELINE2"
 constexpr std::size_t kPage = 4096;
+// Nobody can shorten a mapped segment, which would end those who touch it with SIGBUS.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
     return (value + unit - 1) / unit * unit;
@@ -48,13 +50,14 @@ Result<Segment> Segment::create(const Geometry& geometry) noexcept {
     Segment segment;
     segment.geometry_ = geometry;
     segment.lay_out();
-    const int descriptor = memfd_create("beeline-shm", MFD_CLOEXEC);
+    const int descriptor = memfd_create("beeline-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0) {
         return Status::kIo;
     }
     segment.descriptor_ = descriptor;
     if (fchmod(descriptor, 0600) != 0 ||
-        ftruncate(descriptor, static_cast<off_t>(segment.total_)) != 0) {
+        ftruncate(descriptor, static_cast<off_t>(segment.total_)) != 0 ||
+        fcntl(descriptor, F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) {
         return Status::kNoMemory;
     }
     void* base = mmap(nullptr, segment.total_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -89,8 +92,10 @@ Result<Segment> Segment::open(const Location& where) noexcept {
     segment.location_ = where;
     struct stat info {};
     Header copy{};
+    const int seals = fcntl(descriptor, F_GET_SEALS);
     const bool readable =
-        fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&
+        seals >= 0 && (seals & kSeals) == kSeals && fstat(descriptor, &info) == 0 &&
+        S_ISREG(info.st_mode) &&
         pread(descriptor, static_cast<void*>(&copy), sizeof copy, 0) == sizeof copy;
     if (!readable || copy.magic != kMagic || copy.nonce != where.nonce ||
         !plausible(copy.geometry)) {

@@ -44,8 +44,22 @@ TEST(RequestTable, OldIdDoesNotFindTheNextRequest) {
     EXPECT_EQ(table.size(), 1U);
 }
 
+TEST(RequestTable, SecretsMakeIdsDiffer) {
+    std::set<std::uint64_t> ids;
+    int value = 0;
+    for (std::uint64_t secret = 0; secret < 50; ++secret) {
+        RequestTable<int> table(secret);
+        for (int i = 0; i < 20; ++i) {
+            const std::uint64_t id = table.add(&value);
+            ids.insert(id);
+            table.remove(id);
+        }
+    }
+    EXPECT_EQ(ids.size(), 1000U);
+}
+
 RC_GTEST_PROP(RequestTable, AgreesWithAMap, ()) {
-    RequestTable<int> table;
+    RequestTable<int> table(*test::uniform<std::uint64_t>(0, 3));
     std::map<std::uint64_t, int*> model;
     std::vector<int> values(64);
     std::vector<std::uint64_t> given;

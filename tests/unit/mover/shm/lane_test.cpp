@@ -404,5 +404,36 @@ TEST(Lane, SeveralProcessesSendInOrder) {
     }
 }
 
+// A damaged queue is named, and does not stand still.
+TEST_F(LanePair, DamagedCellIsPassedOver) {
+    const test::LogCapture log(LogLevel::kWarning);
+    for (const std::uint64_t damage :
+         {std::uint64_t{0xdeadbeef}, UINT64_MAX, std::uint64_t{7777}}) {
+        inbox_.entries.clear();
+        ASSERT_TRUE(send("lost"));
+        const std::uint64_t position = link_->segment.tail<Queue::kNarrow>().load() - 1;
+        link_->segment.cell<Queue::kNarrow>(position).sequence.store(damage);
+        ASSERT_TRUE(send("after"));
+        to_->check();
+        to_->progress(10);
+        ASSERT_EQ(inbox_.entries.size(), 1U);
+        EXPECT_EQ(inbox_.entries[0].text, "after");
+        EXPECT_EQ(log.count("is damaged"), 1);
+        // Nobody has taken the next cell yet: its sender puts it right, and nothing is lost.
+        link_->segment.cell<Queue::kNarrow>(position + 2).sequence.store(damage);
+        to_->check();
+        EXPECT_TRUE(send("then"));
+        to_->progress(10);
+        ASSERT_EQ(inbox_.entries.size(), 2U);
+        EXPECT_EQ(inbox_.entries[1].text, "then");
+        // A whole lap later all cells are in order.
+        for (int i = 0; i < 40; ++i) {
+            ASSERT_TRUE(send("lap"));
+            to_->check();
+            EXPECT_EQ(to_->progress(10), 1);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace beeline::mover::shm

@@ -2,11 +2,14 @@
 // Segments are opened by those who know them, and refused when they are not what was named.
 #include "mover/shm/segment.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -129,11 +132,31 @@ TEST(Segment, HostileGeometryIsRefused) {
     EXPECT_EQ(Segment::open(own->location()).status(), Status::kInvalid);
 }
 
+/// How opening a copy of the first `bytes` of a segment ends.
+Status copy_opens(const Segment& own, off_t bytes, int seals) {
+    std::vector<char> content(static_cast<std::size_t>(bytes));
+    const int copy = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    EXPECT_EQ(pread(own.location().descriptor, content.data(), content.size(), 0), bytes);
+    EXPECT_EQ(pwrite(copy, content.data(), content.size(), 0), bytes);
+    EXPECT_EQ(fcntl(copy, F_ADD_SEALS, seals), 0);
+    Location where = own.location();
+    where.descriptor = copy;
+    auto opened = Segment::open(where);
+    const Status status = opened ? Status::kOk : opened.status();
+    close(copy);
+    return status;
+}
+
 TEST(Segment, ShortFileIsRefused) {
     auto own = Segment::create(kGeometry);
     ASSERT_TRUE(own.ok());
-    ASSERT_EQ(ftruncate(own->location().descriptor, 64), 0);
-    EXPECT_EQ(Segment::open(own->location()).status(), Status::kInvalid);
+    const off_t size = lseek(own->location().descriptor, 0, SEEK_END);
+    constexpr int kSealed = F_SEAL_SHRINK | F_SEAL_GROW;
+    EXPECT_EQ(copy_opens(*own, size, kSealed), Status::kOk);
+    EXPECT_EQ(copy_opens(*own, size - 4096, kSealed), Status::kInvalid);
+    EXPECT_EQ(copy_opens(*own, 64, kSealed), Status::kInvalid);
+    EXPECT_EQ(copy_opens(*own, size, F_SEAL_GROW), Status::kInvalid);
+    EXPECT_EQ(copy_opens(*own, size, F_SEAL_SHRINK), Status::kInvalid);
 }
 
 TEST(Segment, MovesAndSwaps) {
@@ -150,6 +173,15 @@ TEST(Segment, MovesAndSwaps) {
     EXPECT_TRUE(Segment::open(where).ok());
     other = Segment();
     moved = Segment();
+}
+
+// Who maps a segment would be ended by SIGBUS if somebody made it shorter.
+TEST(Segment, SizeIsSealed) {
+    auto own = Segment::create(kGeometry);
+    ASSERT_TRUE(own.ok());
+    const int descriptor = own->location().descriptor;
+    EXPECT_NE(ftruncate(descriptor, 4096), 0);
+    EXPECT_NE(ftruncate(descriptor, 1 << 30), 0);
 }
 
 }  // namespace

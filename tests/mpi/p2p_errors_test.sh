@@ -1,0 +1,3 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+exec "$top_srcdir/tests/support/run_ranks.sh" p2p_errors "2 4 5"
