@@ -54,6 +54,9 @@ DeviceEngine::~DeviceEngine() {
         const cuda::ContextScope scope(driver, room->home->context());
         const cuda::CaptureScope captures(driver);
         if (scope.result() == CUDA_SUCCESS) {
+            if (room->lease.stream) {
+                driver.cuStreamSynchronize(room->lease.stream.get());
+            }
             free_scratch(*room);
             release_stream(*room);
         } else {
@@ -122,11 +125,9 @@ bool DeviceEngine::scratch_is_ours(const Room& room) noexcept {
            id == room.scratch_id;
 }
 
+/// Nothing must be under way in it.
 void DeviceEngine::free_scratch(Room& room) noexcept {
     if (scratch_is_ours(room)) {
-        if (room.lease.stream) {
-            room.home->driver().cuStreamSynchronize(room.lease.stream.get());
-        }
         room.home->driver().cuMemFree(room.scratch);
     }
     room.scratch = 0;

@@ -32,21 +32,14 @@ class ReduceEngine {
     virtual Status reduce(kernel::Type type, kernel::Op op, const void* left, const void* right,
                           void* out, std::size_t count) noexcept = 0;
     /// out = ((inputs[0] (op) inputs[1]) (op) inputs[2]) ...; see kernel::reduce_host_many. From 2
-    /// to kernel::kMostInputs inputs; `out` may be one of the first two itself. Here by one
-    /// reduce() after another; an engine that can does it at once.
+    /// to kernel::kMostInputs inputs; `out` may be one of them itself.
     virtual Status reduce_many(kernel::Type type, kernel::Op op,
                                std::span<const void* const> inputs, void* out,
-                               std::size_t count) noexcept {
-        Status status = reduce(type, op, inputs[0], inputs[1], out, count);
-        for (std::size_t next = 2; next < inputs.size() && status == Status::kOk; ++next) {
-            status = reduce(type, op, out, inputs[next], out, count);
-        }
-        return status;
-    }
+                               std::size_t count) noexcept = 0;
     /// Waits until everything given so far is done and visible to whoever reads the memory next.
     virtual Status flush() noexcept = 0;
     /// As flush(), without waiting: kRetry while something is not done yet.
-    virtual Status poll() noexcept { return flush(); }
+    virtual Status poll() noexcept = 0;
 };
 
 }  // namespace beeline::coll::exec

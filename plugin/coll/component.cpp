@@ -2,9 +2,11 @@
 // mca_coll_beeline: the component as Open MPI loads it.
 #include "base/log.hpp"
 #include "config/config.hpp"
+#include "coll/exec/device_home.hpp"
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
+#include "plugin/coll/schedule_request.hpp"
 #include "plugin/gpu_fact.hpp"
 #include "plugin/guard.hpp"
 #include "plugin/params.hpp"
@@ -43,7 +45,9 @@ int close_component() {
         print_report();
     }
     detach_handlers();
+    stop_schedule_requests();
     reap_requests();
+    beeline::coll::exec::DeviceHome::release_all();
     release_layouts();
     return OMPI_SUCCESS;
 }
