@@ -9,7 +9,9 @@ run() {
     "$top_srcdir/tests/support/mpirun.sh" --gpus 2 --timeout 240 "$@"
 }
 program=$top_builddir/tests/mpi/memory_kinds
-run -n 2 "$program"
+# Whatever a driver is odd about: handles are asked for from the start of an allocation only, and only of memory that
+# can have one.
+SOFTCUDA_IPC=base,hollow run -n 2 "$program"
 run --mca pml_beeline_cuda_descriptors 0 -n 2 "$program" cuda_bounce
 SOFTCUDA_FAULT=cuMemImportFromShareableHandle:1+:801,cuMemPoolExportToShareableHandle:1+:801 \
     run -n 2 "$program" cuda_bounce

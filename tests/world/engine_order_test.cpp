@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
 
 #include "support/log_capture.hpp"
 #include "tests/world/message_memory.hpp"
@@ -118,6 +120,54 @@ TEST(EngineOrder, EarlyMessagesWaitForTheirCommunicator) {
             rank.barrier();
             rank.engine().remove_communicator(late);
         });
+    }
+}
+
+// The end of the last receive of a communicator is the end of the communicator, as when a program
+// has freed both: nothing of it may be touched afterwards.
+TEST(EngineOrder, ReceiveThatEndsItsCommunicator) {
+    struct LastReceive : Ticket {
+        engine::Engine* engine = nullptr;
+        engine::Communicator* communicator = nullptr;
+    };
+    for (const auto mode : {engine::SendMode::kStandard, engine::SendMode::kSynchronous}) {
+        for (const std::size_t bytes : {8U, 3000U, 50000U}) {
+            Job job;
+            job.cuda = false;
+            job.params = tiny();
+            run_ranks(job, [&](Rank& rank) {
+                constexpr std::uint32_t kId = 9;
+                MessageMemory memory(rank.driver(), Kind::kHost, bytes, 0, false);
+                if (rank.rank() == 0) {
+                    engine::Communicator* mine = rank.add_communicator(kId);
+                    Ticket ticket;
+                    rank.await(1, 1, true);
+                    rank.engine().send(ticket.request, *mine, 1, 1, memory.all(), mode);
+                    rank.wait(ticket);
+                    rank.barrier();
+                    rank.engine().remove_communicator(mine);
+                    return;
+                }
+                LastReceive last;
+                last.engine = &rank.engine();
+                last.communicator = rank.add_communicator(kId);
+                last.request.done = [](engine::Request* request) {
+                    auto& self = *static_cast<LastReceive*>(static_cast<Ticket*>(request->owner));
+                    self.engine->remove_communicator(self.communicator);
+                    // What lies where the communicator was is nobody's to read.
+                    for (void* scribble : {std::malloc(24), std::malloc(32), std::malloc(48)}) {
+                        std::memset(scribble, 0x5a, 24);
+                        std::free(scribble);
+                    }
+                    self.done = true;
+                };
+                rank.engine().receive(last.request, *last.communicator, 0, 1, memory.all());
+                rank.reach(1);
+                rank.wait(last);
+                rank.progress(20);
+                rank.barrier();
+            });
+        }
     }
 }
 

@@ -2,8 +2,14 @@
 // The cache of other processes' memory that we have mapped.
 #include "mover/cuda_ipc/handles.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <iterator>
 
+#include "base/log.hpp"
 #include "cuda/context.hpp"
 
 namespace beeline::mover::cuda_ipc {
@@ -34,6 +40,20 @@ CUresult open_in(CUcontext context, const CUipcMemHandle& handle, Import& import
         import.local_id = buffer_id_of(*import.driver, import.mapped);
     }
     return result;
+}
+
+/// Whether seven of eight descriptors this process may have are in use. A driver that loses
+/// one at each opening must not leave the application without any. A new descriptor gets the lowest
+/// free number.
+bool descriptors_run_out() noexcept {
+    rlimit most{};
+    const int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (lowest < 0) {
+        return errno == EMFILE;
+    }
+    close(lowest);
+    return getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+           static_cast<rlim_t>(lowest) >= most.rlim_cur - most.rlim_cur / 8;
 }
 
 }  // namespace
@@ -149,6 +169,14 @@ Result<Import*> ImportCache::acquire(const cuda::Driver& driver, CUcontext conte
                                      const CUipcMemHandle& handle) noexcept {
     if (Import* found = find(context, peer, base, bytes, buffer_id); found != nullptr) {
         return found;
+    }
+    if (descriptors_run_out()) {
+        log_once(
+            LogLevel::kWarning, "ipc.descriptors",
+            "seven of eight descriptors this process may have (ulimit -n) are in use: no "
+            "more device memory of other processes is mapped, their messages go another way");
+        last_error_ = CUDA_ERROR_OPERATING_SYSTEM;
+        return Status::kDriver;
     }
     close_overlapping(peer, base, bytes, buffer_id);
     make_room(1, bytes);
