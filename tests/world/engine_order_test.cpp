@@ -70,6 +70,48 @@ TEST(EngineOrder, FullQueueDoesNotHoldProgressUp) {
     });
 }
 
+// A receiver that makes no progress has slots of the sender's device buffer: others get some too.
+TEST(EngineOrder, DeviceBufferIsSharedByPeers) {
+    Job job;
+    job.size = 3;
+    job.params.pml_bounce_chunk = 4096;
+    job.params.pml_bounce_slots = 4;
+    job.seconds = 20;
+    run_ranks(job, [](Rank& rank) {
+        constexpr std::size_t kBytes = 64 * 4096;
+        MessageMemory memory(rank.driver(), rank.rank() == 0 ? Kind::kManaged : Kind::kDevice,
+                             kBytes, 0, false);
+        Ticket first;
+        Ticket second;
+        if (rank.rank() == 0) {
+            memory.fill(content(kBytes, 1));
+            rank.send(first, 1, 1, memory.all());
+            rank.await(1, 1, true);
+            for (int i = 0; i < 200; ++i) {  // all the slots it may have are filled
+                rank.progress(1);
+                usleep(50);
+            }
+            EXPECT_FALSE(first.done);
+            rank.send(second, 2, 1, memory.all());
+            rank.wait(second);
+            EXPECT_EQ(second.outcome().path, protocol::Path::kCudaBounce);
+            rank.reach(2);
+            rank.wait(first);
+            return;
+        }
+        rank.receive(first, 0, 1, memory.all());
+        if (rank.rank() == 1) {
+            while (first.outcome().bytes == 0) {
+                rank.progress(1);
+            }
+            rank.reach(1);
+            rank.await(0, 2, false);
+        }
+        rank.wait(first);
+        EXPECT_TRUE(memory.holds(content(kBytes, 1)));
+    });
+}
+
 // Messages to a communicator that this rank makes later, in their order.
 TEST(EngineOrder, EarlyMessagesWaitForTheirCommunicator) {
     for (const bool shm : {true, false}) {
