@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <iterator>
 
 #include "base/log.hpp"
@@ -42,18 +43,21 @@ CUresult open_in(CUcontext context, const CUipcMemHandle& handle, Import& import
     return result;
 }
 
-/// Whether seven of eight descriptors this process may have are in use. A driver that loses
-/// one at each opening must not leave the application without any. A new descriptor gets the lowest
-/// free number.
+/// Whether this process has used seven of eight descriptors it may have. A driver that loses one at
+/// each opening must not leave the application without any. New ones get the lowest free numbers,
+/// so that those from there on are in use only then; a single one may be the application's wish.
 bool descriptors_run_out() noexcept {
     rlimit most{};
-    const int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-    if (lowest < 0) {
+    if (getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur > INT_MAX) {
+        return false;
+    }
+    const int mark = static_cast<int>(most.rlim_cur - most.rlim_cur / 8);
+    const int next = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, mark);
+    if (next < 0) {
         return errno == EMFILE;
     }
-    close(lowest);
-    return getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
-           static_cast<rlim_t>(lowest) >= most.rlim_cur - most.rlim_cur / 8;
+    close(next);
+    return next > mark + 1;
 }
 
 }  // namespace
@@ -171,10 +175,9 @@ Result<Import*> ImportCache::acquire(const cuda::Driver& driver, CUcontext conte
         return found;
     }
     if (descriptors_run_out()) {
-        log_once(
-            LogLevel::kWarning, "ipc.descriptors",
-            "seven of eight descriptors this process may have (ulimit -n) are in use: no "
-            "more device memory of other processes is mapped, their messages go another way");
+        log_once(LogLevel::kWarning, "ipc.descriptors",
+                 "seven of eight descriptors this process may have (ulimit -n) are used: no "
+                 "more device memory of other processes is mapped, their messages go another way");
         last_error_ = CUDA_ERROR_OPERATING_SYSTEM;
         return Status::kDriver;
     }
