@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "coll/select/tuning.hpp"
 #include "config/config.hpp"
+#include "coll/exec/device_home.hpp"
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
@@ -63,6 +64,7 @@ int close_component() {
     detach_handlers();
     stop_schedule_requests();
     reap_requests();
+    beeline::coll::exec::DeviceHome::release_all();
     release_layouts();
     return OMPI_SUCCESS;
 }
