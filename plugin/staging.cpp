@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -127,6 +129,51 @@ Status move_buffer(Direction direction, const char* call, const Buffer& buffer, 
     return status;
 }
 
+/// Mappings of calls that are over, for the next ones: new pages cost more than the copies.
+class Mappings {
+ public:
+    /// A mapping of at least `bytes`, which becomes its length; null when there's no memory.
+    void* take(std::size_t& bytes) noexcept {
+        {
+            const std::lock_guard lock(mutex_);
+            for (Kept& kept : kept_) {
+                // Not one much too long, which a longer call will want.
+                if (kept.memory != nullptr && kept.bytes >= bytes && kept.bytes / 2 <= bytes) {
+                    bytes = kept.bytes;
+                    return std::exchange(kept.memory, nullptr);
+                }
+            }
+        }
+        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return memory == MAP_FAILED ? nullptr : memory;
+    }
+
+    /// Takes a mapping back: keeps it, in the place of the one that has been kept longest.
+    void give(void* memory, std::size_t bytes) noexcept {
+        Kept out{memory, bytes};
+        if (bytes <= kLongest) {
+            const std::lock_guard lock(mutex_);
+            std::swap(out, kept_[next_++ % kMost]);
+        }
+        if (out.memory != nullptr) {
+            munmap(out.memory, out.bytes);
+        }
+    }
+
+ private:
+    struct Kept {
+        void* memory = nullptr;
+        std::size_t bytes = 0;
+    };
+    static constexpr std::size_t kMost = 2;  // both sides of a call
+    static constexpr std::size_t kLongest = std::size_t{128} << 20;
+    std::mutex mutex_;
+    Kept kept_[kMost];
+    std::size_t next_ = 0;
+};
+constinit Mappings mappings;
+
 }  // namespace
 
 bool on_device(const Buffer& buffer) {
@@ -140,7 +187,7 @@ bool on_device(const Buffer& buffer) {
 
 HostCopy::~HostCopy() {
     if (memory_ != nullptr) {
-        munmap(memory_, bytes_);
+        mappings.give(memory_, bytes_);
     }
 }
 
@@ -160,9 +207,8 @@ Status HostCopy::prepare(const char* call, const Buffer& in, const Buffer& out) 
         reinterpret_cast<std::uintptr_t>(at(original, bounds.low)) % kAlignment;
     bytes_ = static_cast<std::size_t>(bounds.high - bounds.low) + skew;
     // Pages are committed when touched, so the gaps of a sparse datatype cost no memory.
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
+    void* memory = mappings.take(bytes_);
+    if (memory == nullptr) {
         log(LogLevel::kError, "%s: no %zu bytes of host memory to stage the device buffer %p in",
             call, bytes_, original);
         return Status::kNoMemory;
