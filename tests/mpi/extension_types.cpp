@@ -58,7 +58,7 @@ void check(test::Harness& harness, const Case& what, gpu::Kind kind, std::size_t
         gpu::Buffer buffer(harness.gpu.get(), kind, count * what.size);
         const auto mine = filled(what, harness.rank == 0 ? 2 : 1, count);
         buffer.write(0, mine.data(), mine.size());
-        const int outcome = MPI_Allreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(count),
+        const int outcome = MPI_Allreduce(MPI_IN_PLACE, buffer.at(), static_cast<int>(count),
                                           what.type, want.op, MPI_COMM_WORLD);
         std::vector<unsigned char> result(mine.size());
         buffer.read(0, result.data(), result.size());

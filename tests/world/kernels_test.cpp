@@ -126,12 +126,16 @@ Bytes reduce_on_device(coll::exec::DeviceEngine& engine, Type type, Op op,
     return result.read();
 }
 
+/// Calls body(type, op, left operands, right operands) for every kernel.
 template <class Body>
 void for_each_kernel(Body&& body) {
     for (const Type type : coll::kernel::kAllTypes) {
+        Bytes left;
+        Bytes right;
+        test::operands(type, left, right);
         for (const Op op : coll::kernel::kAllOps) {
             if (coll::kernel::kernel_index(type, op) >= 0) {
-                body(type, op);
+                body(type, op, left, right);
             }
         }
     }
@@ -147,10 +151,7 @@ class Kernels : public testing::Test {
 };
 
 TEST_F(Kernels, AllTypesAndOperationsOnSpecialValues) {
-    for_each_kernel([&](Type type, Op op) {
-        Bytes left;
-        Bytes right;
-        test::operands(type, left, right);
+    for_each_kernel([&](Type type, Op op, const Bytes& left, const Bytes& right) {
         Bytes expected = right;
         coll::kernel::reduce_host(type, op, left.data(), right.data(), expected.data(),
                                   left.size() / coll::kernel::size_of(type));
@@ -162,10 +163,7 @@ TEST_F(Kernels, AllTypesAndOperationsOnSpecialValues) {
 }
 
 TEST_F(Kernels, AnyNumberOfInputsAtAnyAlignment) {
-    for_each_kernel([&](Type type, Op op) {
-        Bytes left;
-        Bytes right;
-        test::operands(type, left, right);
+    for_each_kernel([&](Type type, Op op, const Bytes& left, const Bytes& right) {
         const std::size_t size = coll::kernel::size_of(type);
         std::size_t round = 0;
         for (const std::size_t n : {1U, 2U, 3U, 5U, 16U}) {
