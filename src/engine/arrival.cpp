@@ -56,6 +56,8 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
         case wire::MessageType::kFin:
         case wire::MessageType::kAck:
         case wire::MessageType::kNack:
+        case wire::MessageType::kPut:
+        case wire::MessageType::kPutDone:
             engine.on_control(in);
             return;
         case wire::MessageType::kNone:
@@ -92,6 +94,8 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
         case wire::MessageType::kFin:
         case wire::MessageType::kAck:
         case wire::MessageType::kNack:
+        case wire::MessageType::kPut:
+        case wire::MessageType::kPutDone:
             engine.on_control(header);
             return false;
         case wire::MessageType::kNone:
@@ -158,6 +162,8 @@ void Engine::on_rts(std::span<const std::byte> in, const mover::ucx::Payload* pa
             arrived.ipc = &offer.ipc;
         } else if (offer.type == wire::OfferType::kStaged) {
             arrived.sender_chunk = offer.staged.chunk_bytes;
+        } else if (offer.type == wire::OfferType::kPut) {
+            arrived.put = true;
         }
     }
     if (payload != nullptr) {
@@ -171,6 +177,8 @@ void Engine::on_control(std::span<const std::byte> in) {
     wire::Fin fin;
     wire::Ack ack;
     wire::Nack nack;
+    wire::Put put;
+    wire::PutDone put_done;
     if (wire::decode(in, cts)) {
         on_cts(cts);
     } else if (wire::decode(in, fin)) {
@@ -189,7 +197,9 @@ void Engine::on_control(std::span<const std::byte> in) {
             }
         }
     } else if (wire::decode(in, nack)) {
-        if (nack.sender_request == 0) {
+        if (nack.sender_request == 0 && nack.offer == wire::OfferType::kPut) {
+            put_refused(nack);
+        } else if (nack.sender_request == 0) {
             sender_failed(nack);
         } else if (Request* request = find_send(nack.sender_request, Request::Awaits::kAnswer)) {
             const protocol::Reason reason = nack.reason < protocol::kReasons
@@ -201,6 +211,10 @@ void Engine::on_control(std::span<const std::byte> in) {
             }
             request->outcome.reason = reason;
         }
+    } else if (wire::decode(in, put)) {
+        on_put(put);
+    } else if (wire::decode(in, put_done)) {
+        on_put_done(put_done);
     } else {
         malformed(in, "control");
     }

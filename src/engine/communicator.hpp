@@ -24,6 +24,8 @@ struct Peer {
     bool shm_tried = false;
     std::unique_ptr<mover::shm::Link> link;  ///< null: not by shared memory
     mover::ucx::Endpoint endpoint = nullptr;
+    std::uint8_t gets_failed = 0;  ///< in a row: our mappings of its memory
+    std::uint8_t puts_failed = 0;  ///< in a row: its mappings of ours
 };
 
 /// Finds the process behind a rank; null with the reason logged when it cannot be reached.

@@ -168,6 +168,7 @@ class Engine {
     void from_self(Request& request, Request& sender);
     void from_ucx(Request& request, const Arrived& arrived);
     void from_offers(Request& request, const Arrived& arrived);
+    protocol::Situation situation_of(const Request& request, const Arrived& arrived) const noexcept;
     void ask_staged(Request& request, std::uint32_t sender_chunk);
     void send_cts(Request& request, std::size_t bytes, std::uint32_t sender_chunk);
     void abandon(Request& request);
@@ -184,6 +185,19 @@ class Engine {
     bool start_pull(Request& request, const wire::IpcOffer& offer);
     void refuse(Request& request, protocol::Reason reason);
     void poll_pulls(int& events);
+
+    // put.cpp: CUDA IPC put, both sides
+    bool ask_put(Request& request);
+    void on_put(const wire::Put& put);
+    void refuse_put(Request& request, std::uint64_t receiver_request,
+                    protocol::Reason reason);
+    void put_refused(const wire::Nack& nack);
+    void on_put_done(const wire::PutDone& done);
+    void poll_puts(int& events);
+
+    // trace.cpp: a line for each message
+    void trace(const char* what, const Request& request) const noexcept;
+    void trace_offers(const Request& request, const protocol::Situation& situation) const noexcept;
 
     // staged.cpp: chunks through host memory, the sender's side; and polling of both sides' pieces
     void on_cts(const wire::Cts& cts);
@@ -221,6 +235,9 @@ class Engine {
 
     config::Params params_;
     protocol::Limits limits_;
+    protocol::Costs costs_;
+    protocol::Preference preference_;
+    const bool tracing_;
     std::recursive_mutex mutex_;
     topo::NodeId node_;
     std::unique_ptr<mover::shm::Lane> shm_;
@@ -235,6 +252,7 @@ class Engine {
     RequestTable<Request> table_;
     List<Request> waiting_sends_;  // no slot, chunk or queue room yet
     List<Request> pulls_;          // CUDA IPC copies under way
+    List<Request> puts_;           // CUDA IPC copies into receivers' memory under way
     List<Request> staged_sends_;   // more pieces to start
     List<Piece> copying_;          // pieces whose copy is under way
     List<Piece> to_send_;          // pieces copied, waiting for queue room

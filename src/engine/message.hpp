@@ -47,6 +47,7 @@ struct Arrived {
     Assembly* assembly = nullptr;          ///< kEager, when `data` is not whole yet: its start
     std::uint32_t shm_sender = kNoSender;  ///< kEager: whose slot `data` lies in
     const wire::IpcOffer* ipc = nullptr;   ///< kOffers, when offered
+    bool put = false;                      ///< kOffers: the sender offers to write
     std::uint32_t sender_chunk = 0;        ///< kOffers, kUcxRendezvous: chunk the sender stages by
     mover::ucx::Payload payload;           ///< kUcxRendezvous
     Request* sender = nullptr;             ///< kSelf

@@ -80,6 +80,7 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     request.peer_ = request.communicator_->process(envelope.source);
     request.data_ = nullptr;
     request.bounce_ = nullptr;
+    request.awaits_ = Request::Awaits::kNothing;
     if (request.outcome.bytes == 0) {
         request.where_ = {};
     } else {
@@ -244,22 +245,72 @@ void Engine::from_offers(Request& request, const Arrived& arrived) {
         receive_done(request, Status::kOk);
         return;
     }
-    protocol::ReceiveFacts facts;
-    facts.ipc_offered = arrived.ipc != nullptr;
-    facts.enabled = params_.pml_cuda_ipc;
-    facts.on_device = request.where_.on_device();
-    facts.contiguous = request.data_ != nullptr;
-    const protocol::Reason reason = protocol::choose_pull(facts);
-    request.outcome.reason = reason;
-    if (reason == protocol::Reason::kDirect) {
-        if (start_pull(request, *arrived.ipc)) {
-            return;
-        }
-        refuse(request, protocol::Reason::kOpenFailed);
-    } else if (reason != protocol::Reason::kNone) {
-        refuse(request, reason);
+    link(*request.peer_);  // whether there is one matters below
+    protocol::Situation situation = situation_of(request, arrived);
+    if (arrived.ipc != nullptr || arrived.put) {
+        const protocol::Reason better =
+            protocol::ipc_get.obstacle(situation, limits_);  // what keeps from the best way
+        request.outcome.reason =
+            better == protocol::Reason::kNone ? protocol::Reason::kDirect : better;
     }
-    ask_staged(request, arrived.sender_chunk);
+    if (tracing_) [[unlikely]] {
+        trace_offers(request, situation);
+    }
+    for (bool told = false;;) {
+        switch (protocol::choose_offer(situation, costs_, preference_)->id) {
+            case protocol::Id::kIpcGet:
+                if (start_pull(request, *arrived.ipc)) {
+                    request.peer_->gets_failed = 0;
+                    return;
+                }
+                request.peer_->gets_failed += request.peer_->gets_failed < UINT8_MAX ? 1 : 0;
+                situation.receiver.maps = protocol::Reason::kOpenFailed;
+                refuse(request, protocol::Reason::kOpenFailed);
+                told = true;
+                continue;
+            case protocol::Id::kIpcPut:
+                if (ask_put(request)) {
+                    return;
+                }
+                situation.receiver.exports = protocol::Reason::kExportFailed;
+                continue;
+            default:
+                if (arrived.ipc != nullptr && !told) {
+                    refuse(request, request.outcome.reason == protocol::Reason::kDirect
+                                        ? protocol::Reason::kAsked
+                                        : request.outcome.reason);
+                }
+                ask_staged(request, arrived.sender_chunk);
+                return;
+        }
+    }
+}
+
+/// What the RTS and this process's own parameters and memory say. The sender, told of the
+/// receiver's part, would see the same.
+protocol::Situation Engine::situation_of(const Request& request,
+                                         const Arrived& arrived) const noexcept {
+    // A way that failed for several messages in a row is not tried again.
+    constexpr std::uint8_t kGiveUp = 4;
+    protocol::Situation situation;
+    situation.bytes = request.outcome.bytes;
+    situation.same_node = request.peer_->same_node;
+    situation.shared_memory = request.peer_->link != nullptr;
+    situation.ipc_enabled = params_.pml_cuda_ipc;
+    situation.sender.on_device = true;
+    situation.sender.exports =
+        arrived.ipc != nullptr ? protocol::Reason::kDirect : protocol::Reason::kNotOffered;
+    situation.sender.maps = !arrived.put ? protocol::Reason::kNotOffered
+                            : request.peer_->puts_failed >= kGiveUp
+                                ? protocol::Reason::kSenderCannotOpen
+                                : protocol::Reason::kDirect;
+    situation.receiver.on_device = request.where_.on_device();
+    situation.receiver.contiguous = request.data_ != nullptr;
+    situation.receiver.exports =
+        request.where_.ipc_capable ? protocol::Reason::kDirect : protocol::Reason::kNotExportable;
+    situation.receiver.maps = request.peer_->gets_failed >= kGiveUp ? protocol::Reason::kOpenFailed
+                                                                    : protocol::Reason::kDirect;
+    return situation;
 }
 
 /// Tells the sender why its better offer is not taken.

@@ -55,7 +55,8 @@ struct Request : match::Posted, ListNode<> {
     enum class Awaits : std::uint8_t {
         kNothing,
         kAck,     ///< sent whole, to be told of the match
-        kAnswer,  ///< CTS, FIN or NACK to what was offered
+        kAnswer,  ///< CTS, PUT, FIN or NACK to what was offered
+        kPut,     ///< a receive: the sender writes, and says when it is done
     };
 
     Kind kind_ = Kind::kSend;
@@ -64,6 +65,7 @@ struct Request : match::Posted, ListNode<> {
     bool active_ = false;
     bool cts_seen_ = false;  // staged transfer agreed
     bool driver_failed_ = false;
+    bool put_offered_ = false;
     Communicator* communicator_ = nullptr;
     Peer* peer_ = nullptr;
     std::int32_t destination_ = 0;

@@ -110,7 +110,7 @@ protocol::SendChoice Engine::choose(const Request& request) const noexcept {
 bool Engine::try_send(Communicator& communicator, int destination, int tag, const Buffer& buffer) {
     Peer* peer = communicator.process(destination);
     if (peer == nullptr || peer->link == nullptr || buffer.bytes > limits_.eager ||
-        buffer.layout != nullptr || !waiting_sends_.empty() ||
+        buffer.layout != nullptr || !waiting_sends_.empty() || tracing_ ||
         cuda::Driver::find() != nullptr) {  // a pointer could be a device's: send() classifies it
         return false;
     }
@@ -155,6 +155,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.cts_seen_ = false;
     request.awaits_ = Request::Awaits::kNothing;
     request.driver_failed_ = false;
+    request.put_offered_ = false;
     request.communicator_ = &communicator;
     request.peer_ = peer;
     request.destination_ = destination;
@@ -439,6 +440,11 @@ Status Engine::offers(Request& request) {
         } else {
             request.outcome.reason = protocol::Reason::kExportFailed;
         }
+    }
+    facts.exportable = true;  // here the receiver's memory is what matters
+    request.put_offered_ = protocol::ipc_offer(facts) == protocol::Reason::kDirect;
+    if (request.put_offered_) {
+        rts.offers[rts.offer_count++].type = wire::OfferType::kPut;
     }
     wire::Offer& staged = rts.offers[rts.offer_count++];
     staged.type = wire::OfferType::kStaged;

@@ -32,6 +32,8 @@ struct ContextStreams {
 
 namespace {
 
+constexpr int kEventsAtOnce = 8;
+
 std::mutex mutex;
 std::atomic<unsigned> lost{0};
 
@@ -40,11 +42,19 @@ std::vector<std::unique_ptr<ContextStreams>>& table() {
     return *all;
 }
 
-ContextStreams* streams_of(const Pointer& side) {
+ContextStreams* find_streams(const Pointer& side) noexcept {
     for (auto& streams : table()) {
         if (streams->context == side.context && !streams->dead) {
             return streams.get();
         }
+    }
+    return nullptr;
+}
+
+/// Needs the side's context current.
+ContextStreams* streams_of(const Pointer& side) {
+    if (ContextStreams* known = find_streams(side); known != nullptr) {
+        return known;
     }
     auto made = std::make_unique<ContextStreams>();
     made->driver = side.driver;
@@ -60,16 +70,23 @@ ContextStreams* streams_of(const Pointer& side) {
     return table().back().get();
 }
 
+/// Needs the context of the streams current unless there is a free one.
 Slot* take_slot(ContextStreams& streams) {
-    if (Slot* slot = streams.free_slots; slot != nullptr) {
+    if (streams.free_slots == nullptr) {
+        // Several, so that the context is pushed for them once.
+        for (int i = 0; i < kEventsAtOnce; ++i) {
+            auto event = cuda::Event::create(*streams.driver);
+            if (!event) {
+                break;
+            }
+            streams.free_slots = new Slot{std::move(*event), &streams, nullptr, streams.free_slots};
+        }
+    }
+    Slot* slot = streams.free_slots;
+    if (slot != nullptr) {
         streams.free_slots = slot->next;
-        return slot;
     }
-    auto event = cuda::Event::create(*streams.driver);
-    if (!event) {
-        return nullptr;
-    }
-    return new Slot{std::move(*event), &streams, nullptr, nullptr};
+    return slot;
 }
 
 /// A stream of a destroyed context answers like this; the context's handle may be in use again
@@ -82,37 +99,72 @@ CUdeviceptr address(const void* pointer) noexcept {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
-/// Runs `enqueue(streams)` with the side's context current; when the kept streams turn out to be
-/// stale (a device reset), once more with new ones.
+/// How many calls of run() by this thread go straight to pushing the context, after one that had
+/// to.
+constinit thread_local unsigned pushes = 0;
+constexpr unsigned kPushes = 64;
+
+/// Copies, and events recorded in their own stream's context, need any current context, not the
+/// stream's: the stream says where they run (CUDA Programming Guide, "Stream and Event Behavior").
+/// So the context is left alone as long as the streams, and an event for the copy, are there.
+/// CUDA_ERROR_INVALID_CONTEXT: to be done with the side's context current.
 template <class Enqueue>
-Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&& enqueue,
+CUresult run_in_callers_context(const Pointer& side, bool with_event, Enqueue& enqueue) noexcept {
+    if (pushes != 0) {
+        --pushes;
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    ContextStreams* streams = find_streams(side);
+    if (streams == nullptr || (with_event && streams->free_slots == nullptr)) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    const CUresult result = enqueue(*streams);
+    if (result == CUDA_ERROR_INVALID_CONTEXT || is_stale(result)) {
+        pushes = kPushes;  // most likely a thread without a live context of its own
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return result;
+}
+
+/// Runs `enqueue(streams)`, with the side's context current where it must be; when the kept
+/// streams turn out to be stale (a device reset), once more with new ones. What `enqueue` starts,
+/// it may be asked to start again.
+template <class Enqueue>
+Status run(const Pointer& side, const void* pointer, bool with_event, Enqueue&& enqueue,
            WhenLost when_lost = WhenLost::kRenew) noexcept {
     if (side.driver == nullptr || side.context == nullptr) {
         return Status::kDriver;
     }
     std::lock_guard lock(mutex);
-    const cuda::ContextScope scope(*side.driver, side.context);
-    CUresult result = scope.result();
-    for (int attempt = 0; attempt < 2 && result == CUDA_SUCCESS; ++attempt) {
-        ContextStreams* streams = streams_of(side);
-        if (streams == nullptr) {
-            return Status::kDriver;
-        }
-        result = enqueue(*streams);
-        if (result == CUDA_SUCCESS) {
-            return Status::kOk;
-        }
-        if (!is_stale(result) || attempt == 1) {
-            break;
-        }
-        streams->dead = true;
-        ++lost;
-        if (when_lost == WhenLost::kFail) {
-            return Status::kNotFound;
-        }
-        result = CUDA_SUCCESS;
+    CUresult result = run_in_callers_context(side, with_event, enqueue);
+    if (result == CUDA_SUCCESS) {
+        return Status::kOk;
     }
-    cuda::report_failure(*side.driver, call, result, pointer, "the operation ends with an error");
+    if (result == CUDA_ERROR_INVALID_CONTEXT) {
+        const cuda::ContextScope scope(*side.driver, side.context);
+        result = scope.result();
+        for (int attempt = 0; attempt < 2 && result == CUDA_SUCCESS; ++attempt) {
+            ContextStreams* streams = streams_of(side);
+            if (streams == nullptr) {
+                return Status::kDriver;
+            }
+            result = enqueue(*streams);
+            if (result == CUDA_SUCCESS) {
+                return Status::kOk;
+            }
+            if (!is_stale(result) || attempt == 1) {
+                break;
+            }
+            streams->dead = true;
+            ++lost;
+            if (when_lost == WhenLost::kFail) {
+                return Status::kNotFound;
+            }
+            result = CUDA_SUCCESS;
+        }
+    }
+    cuda::report_failure(*side.driver, "cuMemcpyAsync", result, pointer,
+                         "the operation ends with an error");
     return Status::kDriver;
 }
 
@@ -121,7 +173,7 @@ template <class CopyRun>
 Status copy_runs(const Pointer& side, const void* pointer, const datatype::Layout& layout,
                  std::size_t count, std::size_t skip, std::size_t bytes,
                  CopyRun&& copy_run) noexcept {
-    return run(side, pointer, "cuMemcpyAsync", [&](ContextStreams& streams) {
+    return run(side, pointer, false, [&](ContextStreams& streams) {
         CUresult result = CUDA_SUCCESS;
         datatype::for_each_run(layout, count, skip, bytes,
                                [&](std::ptrdiff_t offset, std::size_t length, std::size_t packed) {
@@ -151,7 +203,7 @@ Status copy(void* destination, const Pointer& to, const void* source, const Poin
         return Status::kOk;
     }
     return run(
-        device_side(to, from), to.on_device() ? destination : source, "cuMemcpyAsync",
+        device_side(to, from), to.on_device() ? destination : source, false,
         [&](ContextStreams& streams) {
             const CUstream stream = streams.immediate.get();
             const CUresult result =
@@ -207,7 +259,7 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
     }
     const void* named = to.on_device() ? destination : source;
     const Status status = run(
-        device_side(to, from), named, "cuMemcpyAsync",
+        device_side(to, from), named, true,
         [&](ContextStreams& streams) {
             Slot* slot = take_slot(streams);
             if (slot == nullptr) {

@@ -18,6 +18,8 @@ const char* to_string(Path path) noexcept {
             return "cuda_ipc";
         case Path::kStaged:
             return "staged";
+        case Path::kCudaIpcPut:
+            return "cuda_ipc_put";
     }
     return "unknown";
 }
@@ -54,6 +56,24 @@ const char* to_string(Reason reason) noexcept {
             return "receive buffer is not contiguous";
         case Reason::kReceiverDevice:
             return "host message into a device buffer";
+        case Reason::kAsked:
+            return "pml_beeline_protocol asks for it";
+        case Reason::kOtherProcess:
+            return "sender and receiver are two processes";
+        case Reason::kSharedMemory:
+            return "the two processes share memory, which is faster";
+        case Reason::kTooLarge:
+            return "larger than this protocol's limit";
+        case Reason::kSenderHost:
+            return "host send buffer";
+        case Reason::kSenderDevice:
+            return "device send buffer";
+        case Reason::kSenderLayout:
+            return "send buffer is not contiguous";
+        case Reason::kNotOffered:
+            return "not offered by the sender";
+        case Reason::kSenderCannotOpen:
+            return "cuIpcOpenMemHandle failed at the sender";
     }
     return "unknown";
 }
@@ -65,6 +85,7 @@ bool is_fallback(Reason reason) noexcept {
         case Reason::kHostMemory:
         case Reason::kDirect:
         case Reason::kSameProcess:
+        case Reason::kAsked:
             return false;
         case Reason::kOtherNode:
         case Reason::kNoSharedMemory:
@@ -76,6 +97,14 @@ bool is_fallback(Reason reason) noexcept {
         case Reason::kReceiverHost:
         case Reason::kReceiverLayout:
         case Reason::kReceiverDevice:
+        case Reason::kOtherProcess:
+        case Reason::kSharedMemory:
+        case Reason::kTooLarge:
+        case Reason::kSenderHost:
+        case Reason::kSenderDevice:
+        case Reason::kSenderLayout:
+        case Reason::kNotOffered:
+        case Reason::kSenderCannotOpen:
             return true;
     }
     return true;

@@ -8,29 +8,38 @@
 namespace beeline::protocol {
 
 /// How the bytes travelled. Numbers are on the wire (FIN) and in MPI_T names: append only.
-enum class Path : std::uint8_t { kNone, kSelf, kShm, kUcx, kCudaIpc, kStaged };
-inline constexpr std::size_t kPaths = 6;
+enum class Path : std::uint8_t { kNone, kSelf, kShm, kUcx, kCudaIpc, kStaged, kCudaIpcPut };
+inline constexpr std::size_t kPaths = 7;
 
 /// Why a path was taken, or why a better one was not. Numbers are on the wire (NACK): append only.
 enum class Reason : std::uint8_t {
     kNone,
-    kSmall,           ///< fits an eager message
-    kHostMemory,      ///< both sides are host memory
-    kDirect,          ///< the receiver maps and reads the sender's device memory
-    kSameProcess,     ///< sender and receiver are one process
-    kOtherNode,       ///< no CUDA IPC between nodes
-    kNoSharedMemory,  ///< same node, but its shared memory cannot be reached (containers, other
-                      ///< user)
-    kIpcOff,          ///< pml_beeline_cuda_ipc is off
-    kNotExportable,   ///< managed, VMM or pool memory without a legacy IPC handle
-    kExportFailed,    ///< cuIpcGetMemHandle failed
-    kOpenFailed,      ///< cuIpcOpenMemHandle failed at the receiver
-    kCopyFailed,      ///< the copy out of the mapped memory failed
-    kReceiverHost,    ///< the receive buffer is host memory
-    kReceiverLayout,  ///< the receive buffer is not one run of bytes
-    kReceiverDevice,  ///< a host message meets a device receive buffer
+    kSmall,             ///< fits an eager message
+    kHostMemory,        ///< both sides are host memory
+    kDirect,            ///< the receiver maps and reads the sender's device memory
+    kSameProcess,       ///< sender and receiver are one process
+    kOtherNode,         ///< no CUDA IPC between nodes
+    kNoSharedMemory,    ///< same node, but its shared memory cannot be reached (containers, other
+                        ///< user)
+    kIpcOff,            ///< pml_beeline_cuda_ipc is off
+    kNotExportable,     ///< managed, VMM or pool memory without a legacy IPC handle
+    kExportFailed,      ///< cuIpcGetMemHandle failed
+    kOpenFailed,        ///< cuIpcOpenMemHandle failed at the receiver
+    kCopyFailed,        ///< the copy out of the mapped memory failed
+    kReceiverHost,      ///< the receive buffer is host memory
+    kReceiverLayout,    ///< the receive buffer is not one run of bytes
+    kReceiverDevice,    ///< a host message meets a device receive buffer
+    kAsked,             ///< pml_beeline_protocol asks for it
+    kOtherProcess,      ///< sender and receiver are two processes
+    kSharedMemory,      ///< the two share memory, which is faster
+    kTooLarge,          ///< larger than the protocol's limit
+    kSenderHost,        ///< host data at the sender
+    kSenderDevice,      ///< device data at the sender
+    kSenderLayout,      ///< the send buffer is not one run of bytes
+    kNotOffered,        ///< the sender does not offer it
+    kSenderCannotOpen,  ///< cuIpcOpenMemHandle failed at the sender
 };
-inline constexpr std::size_t kReasons = 15;
+inline constexpr std::size_t kReasons = 24;
 
 /// Lower-case words, as in "cuda_ipc"; never null.
 const char* to_string(Path path) noexcept;

@@ -17,8 +17,8 @@ inline MessageType peek(std::span<const std::byte> in) noexcept {
         return MessageType::kNone;
     }
     const auto type = std::to_integer<std::uint8_t>(in[0]);
-    return type <= static_cast<std::uint8_t>(MessageType::kFreed) ? MessageType{type}
-                                                                  : MessageType::kNone;
+    return type <= static_cast<std::uint8_t>(MessageType::kPutDone) ? MessageType{type}
+                                                                    : MessageType::kNone;
 }
 
 namespace detail {
@@ -47,9 +47,19 @@ inline bool sound(const Ack&) noexcept {
     return true;
 }
 inline bool sound(const Nack& message) noexcept {
-    return message.offer == OfferType::kIpc || message.offer == OfferType::kStaged;
+    return message.offer == OfferType::kIpc || message.offer == OfferType::kStaged ||
+           message.offer == OfferType::kPut;
 }
 inline bool sound(const Freed&) noexcept {
+    return true;
+}
+/// The range lies within the allocation.
+inline bool sound(const Put& message) noexcept {
+    return message.bytes != 0 && message.bytes <= kMaxMessageBytes &&
+           message.into.offset <= message.into.allocation_bytes &&
+           message.bytes <= message.into.allocation_bytes - message.into.offset;
+}
+inline bool sound(const PutDone&) noexcept {
     return true;
 }
 

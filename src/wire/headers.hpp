@@ -15,7 +15,7 @@ static_assert(
     "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
 
 /// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
-inline constexpr std::uint8_t kVersion = 2;
+inline constexpr std::uint8_t kVersion = 3;
 
 /// Limits that a decoder enforces on what peers claim.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
@@ -34,6 +34,8 @@ enum class MessageType : std::uint8_t {
     kAck = 7,
     kNack = 8,
     kFreed = 9,
+    kPut = 10,
+    kPutDone = 11,
 };
 
 /// Bits of Common::flags. Bits that are not named here are ignored.
@@ -47,7 +49,7 @@ inline constexpr std::uint16_t kFragment =
 inline constexpr std::uint16_t kUnreadable = 8;
 
 /// Ways to move a message. kRdma is not spoken in this version: such an offer is skipped.
-enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3 };
+enum class OfferType : std::uint8_t { kNone = 0, kIpc = 1, kStaged = 2, kRdma = 3, kPut = 4 };
 
 /// The start of every message.
 struct Common {
@@ -89,6 +91,7 @@ struct StagedOffer {
     std::uint32_t chunk_bytes = 0;  ///< the most the sender puts in one chunk
 };
 
+/// kPut, which has no payload: the sender can write into memory that the receiver names.
 /// One thing the sender can do; only the member that `type` names has a meaning.
 struct Offer {
     OfferType type = OfferType::kNone;
@@ -175,6 +178,24 @@ struct Freed {
     std::uint64_t buffer_id = 0;
 };
 
+/// The receiver names the device memory that the sender is to write into; answered by PUT DONE or a
+/// NACK.
+struct Put {
+    static constexpr MessageType kType = MessageType::kPut;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+    std::uint64_t receiver_request = 0;
+    std::uint64_t bytes = 0;  ///< wanted; less than the message when the receive truncates it
+    IpcOffer into;            ///< the receiver's memory
+};
+
+/// All that a PUT asked for has been written.
+struct PutDone {
+    static constexpr MessageType kType = MessageType::kPutDone;
+    Common common{kType};
+    std::uint64_t receiver_request = 0;
+};
+
 /// Bytes of one IPC offer and one staged offer as encoded, without type and length.
 inline constexpr std::size_t kIpcOfferBytes = 112;
 inline constexpr std::size_t kStagedOfferBytes = 4;
@@ -202,6 +223,8 @@ static_assert(sizeof(Ack) == 16 && offsetof(Ack, sender_request) == 8);
 static_assert(sizeof(Nack) == 32 && offsetof(Nack, receiver_request) == 16 &&
               offsetof(Nack, reason) == 24 && offsetof(Nack, offer) == 25);
 static_assert(sizeof(Freed) == 24 && offsetof(Freed, buffer_id) == 16);
+static_assert(sizeof(Put) == 144 && offsetof(Put, bytes) == 24 && offsetof(Put, into) == 32);
+static_assert(sizeof(PutDone) == 16 && offsetof(PutDone, receiver_request) == 8);
 
 /// A message that is one fixed struct: every kind but RTS.
 template <class X>
@@ -212,6 +235,7 @@ concept FixedMessage =
 
 static_assert(FixedMessage<Eager> && FixedMessage<Cts> && FixedMessage<Data> &&
               FixedMessage<DataAck> && FixedMessage<Fin> && FixedMessage<Ack> &&
-              FixedMessage<Nack> && FixedMessage<Freed>);
+              FixedMessage<Nack> && FixedMessage<Freed> && FixedMessage<Put> &&
+              FixedMessage<PutDone>);
 
 }  // namespace beeline::wire

@@ -7,6 +7,8 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/match/matcher_test.cpp tests/unit/match/sequencer_test.cpp \
 	tests/unit/memory/pointer_test.cpp \
 	tests/unit/mover/shm/lane_test.cpp tests/unit/mover/shm/segment_test.cpp \
+	tests/unit/protocol/choice_test.cpp tests/unit/protocol/limits_test.cpp \
+	tests/unit/protocol/protocol_test.cpp tests/unit/protocol/situations.hpp \
 	tests/unit/protocol/select_test.cpp tests/unit/topo/identity_test.cpp \
 	tests/unit/wire/codec_test.cpp
 if HAVE_GTEST

@@ -85,7 +85,8 @@ TEST(EnginePaths, AreTheOnesTheTablePromises) {
             {Kind::kDevice, Kind::kDevice, kLarge, Path::kCudaIpc, Reason::kDirect},
             {Kind::kDevice, Kind::kHost, kLarge, Path::kStaged, Reason::kReceiverHost},
             {Kind::kHost, Kind::kDevice, 300000, Path::kStaged, Reason::kReceiverDevice},
-            {Kind::kManaged, Kind::kDevice, kLarge, Path::kStaged, Reason::kNotExportable},
+            {Kind::kManaged, Kind::kDevice, kLarge, Path::kCudaIpcPut, Reason::kDirect},
+            {Kind::kManaged, Kind::kManaged, kLarge, Path::kStaged, Reason::kNotExportable},
         };
         Ticket ticket;
         unsigned number = 0;
@@ -134,14 +135,16 @@ TEST(EngineCost, RefusedOffersAreNotExportedAnew) {
 struct Refusal {
     const char* name;
     const char* fault;
-    int rank;
+    int rank;  ///< -1: both
+    Path path;
     Reason reason;
     const char* call;  ///< what the one warning names
 };
 
 class Refused : public testing::TestWithParam<Refusal> {};
 
-TEST_P(Refused, DeviceMessagesAreStagedWithOneWarning) {
+// Where one side cannot, the other does it for both; where neither can, chunks go through the host.
+TEST_P(Refused, DeviceMessagesTakeTheNextWayWithOneWarning) {
     const Refusal& refusal = GetParam();
     run_ranks(with_fault(refusal.fault, refusal.rank), [&](Rank& rank) {
         const test::LogCapture log(LogLevel::kWarning);
@@ -151,27 +154,31 @@ TEST_P(Refused, DeviceMessagesAreStagedWithOneWarning) {
             EXPECT_EQ(ends.outcome.status, Status::kOk);
             EXPECT_TRUE(ends.right);
             if (rank.rank() == 0) {
-                EXPECT_EQ(ends.outcome.path, Path::kStaged);
+                EXPECT_EQ(ends.outcome.path, refusal.path);
                 EXPECT_EQ(ends.outcome.reason, refusal.reason);
             }
         }
         if (rank.rank() == 0) {
             EXPECT_EQ(rank.engine().counters().fallbacks[static_cast<std::size_t>(refusal.reason)],
-                      3U);
+                      protocol::is_fallback(refusal.reason) ? 3U : 0U);
         }
-        EXPECT_EQ(log.lines().size(), rank.rank() == refusal.rank ? 1U : 0U);
-        EXPECT_EQ(log.count(refusal.call), rank.rank() == refusal.rank ? 1 : 0);
+        const bool refused = refusal.rank < 0 || rank.rank() == refusal.rank;
+        EXPECT_EQ(log.lines().size(), refused ? 1U : 0U);
+        EXPECT_EQ(log.count(refusal.call), refused ? 1 : 0);
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Engine, Refused,
-                         testing::Values(Refusal{"Open", "cuIpcOpenMemHandle:1+:1", 1,
-                                                 Reason::kOpenFailed, "cuIpcOpenMemHandle"},
-                                         Refusal{"Export", "cuIpcGetMemHandle:1+:801", 0,
-                                                 Reason::kExportFailed, "cuIpcGetMemHandle"}),
-                         [](const testing::TestParamInfo<Refusal>& refusal) {
-                             return refusal.param.name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Engine, Refused,
+    testing::Values(Refusal{"OpenByReceiver", "cuIpcOpenMemHandle:1+:1", 1, Path::kCudaIpcPut,
+                            Reason::kDirect, "cuIpcOpenMemHandle"},
+                    Refusal{"OpenByBoth", "cuIpcOpenMemHandle:1+:1", -1, Path::kStaged,
+                            Reason::kOpenFailed, "cuIpcOpenMemHandle"},
+                    Refusal{"ExportBySender", "cuIpcGetMemHandle:1+:801", 0, Path::kCudaIpcPut,
+                            Reason::kDirect, "cuIpcGetMemHandle"},
+                    Refusal{"ExportByBoth", "cuIpcGetMemHandle:1+:801", -1, Path::kStaged,
+                            Reason::kExportFailed, "cuIpcGetMemHandle"}),
+    [](const testing::TestParamInfo<Refusal>& refusal) { return refusal.param.name; });
 
 TEST(EngineFaults, MemoryThatIsNotRegisteredServesAllTheSame) {
     for (const bool shm : {true, false}) {

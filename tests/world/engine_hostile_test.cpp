@@ -10,6 +10,7 @@
 
 #include "mover/ucx/lane.hpp"
 #include "support/log_capture.hpp"
+#include "tests/world/intruder.hpp"
 #include "tests/world/message_memory.hpp"
 #include "tests/world/processes.hpp"
 #include "wire/codec.hpp"
@@ -19,50 +20,7 @@ namespace {
 
 using memory::Kind;
 
-constexpr std::uint64_t kFirstId = std::uint64_t{1} << 32;  ///< of a process's first request
-
-/// Speaks to a rank's shared memory without an engine's manners.
-class Intruder {
- public:
-    Intruder(Rank& rank, int victim) {
-        engine::Address address;
-        EXPECT_TRUE(engine::decode(rank.address_of(victim), address));
-        auto lane = mover::shm::Lane::create({16, 8, 1024, 2, 4096},
-                                             {[](void*, const mover::shm::Arrival&) {}, nullptr});
-        EXPECT_TRUE(lane.ok());
-        lane_ = std::move(*lane);
-        auto link = lane_->connect(address.shm);
-        EXPECT_TRUE(link.ok());
-        link_ = std::move(*link);
-    }
-
-    /// By a cell when it fits, or by a slot.
-    void send(std::span<const std::byte> message, bool by_slot = false) {
-        if (!by_slot && message.size() <= mover::shm::Lane::kInlineBytes) {
-            while (!lane_->send_inline(*link_, message, {})) {
-                usleep(20);
-            }
-            return;
-        }
-        std::uint32_t index = 0;
-        std::byte* slot = nullptr;
-        while ((slot = lane_->take_slot(index)) == nullptr) {
-            usleep(20);
-        }
-        std::memcpy(slot, message.data(), message.size());
-        while (!lane_->send_slot(*link_, index, message.size())) {
-            usleep(20);
-        }
-    }
-    template <class X>
-    void send_message(const X& message) {
-        send(std::as_bytes(std::span(&message, 1)));
-    }
-
- private:
-    std::unique_ptr<mover::shm::Lane> lane_;
-    std::unique_ptr<mover::shm::Link> link_;
-};
+constexpr std::uint64_t kFirstId = Intruder::kFirstId;
 
 /// Messages of every type that are sound but lead nowhere: of communicator 77, or naming requests
 /// that do not exist.
@@ -73,7 +31,7 @@ std::vector<std::byte> template_of(unsigned type) {
         message.common.context = 77;
         return message;
     };
-    switch (type % 9) {
+    switch (type % 11) {
         case 0: {
             wire::Eager eager = with_context(wire::Eager{});
             eager.envelope.source = 1;
@@ -83,7 +41,8 @@ std::vector<std::byte> template_of(unsigned type) {
         case 1: {
             wire::Rts rts = with_context(wire::Rts{});
             rts.envelope.bytes = 100000;
-            rts.offer_count = 2;
+            rts.offer_count = 3;
+            rts.offers[2].type = wire::OfferType::kPut;
             rts.offers[0].type = wire::OfferType::kIpc;
             rts.offers[0].ipc.allocation_bytes = 100000;
             rts.offers[1].type = wire::OfferType::kStaged;
@@ -133,6 +92,20 @@ std::vector<std::byte> template_of(unsigned type) {
             fragment.offset = 100;
             fragment.length = 100;
             length = wire::encode(fragment, room) + 100;
+            break;
+        }
+        case 8: {
+            wire::Put put = with_context(wire::Put{});
+            put.sender_request = 0x4d00000000;
+            put.bytes = 4096;
+            put.into.allocation_bytes = 4096;
+            length = wire::encode(put, room);
+            break;
+        }
+        case 9: {
+            wire::PutDone done = with_context(wire::PutDone{});
+            done.receiver_request = 0x4d00000000;
+            length = wire::encode(done, room);
             break;
         }
         default: {

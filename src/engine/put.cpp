@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rendezvous by CUDA IPC, the other way round: the receiver names its memory, the sender maps it
+// and copies into it. Serves where the receiver cannot map the sender's memory, or where that
+// cannot be exported but the receiver's can.
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "engine/engine.hpp"
+#include "engine/piece.hpp"
+#include "memory/copy.hpp"
+#include "wire/codec.hpp"
+
+namespace beeline::engine {
+
+/// Asks the sender to write; false when this process's memory cannot be exported.
+bool Engine::ask_put(Request& request) {
+    auto handle = exports_.handle_of(request.where_);
+    if (!handle) {
+        return false;
+    }
+    request.id_ = table_.add(&request);
+    request.awaits_ = Request::Awaits::kPut;
+    request.outcome.path = protocol::Path::kCudaIpcPut;
+    wire::Put put;
+    put.sender_request = request.remote_id_;
+    put.receiver_request = request.id_;
+    put.bytes = request.wanted_;
+    static_assert(sizeof *handle == sizeof put.into.handle);
+    std::memcpy(put.into.handle.data(), &*handle, sizeof *handle);
+    put.into.base = request.where_.base;
+    put.into.offset = reinterpret_cast<std::uint64_t>(request.data_) - request.where_.base;
+    put.into.allocation_bytes = request.where_.size;
+    put.into.buffer_id = request.where_.buffer_id;
+    control(*request.peer_, std::as_bytes(std::span(&put, 1)));
+    return true;
+}
+
+/// The sender's side: maps and copies, or refuses and waits for another answer.
+void Engine::on_put(const wire::Put& put) {
+    Request* request = find_send(put.sender_request, Request::Awaits::kAnswer);
+    if (request == nullptr) {
+        return;
+    }
+    if (!request->put_offered_ || request->pieces_ != 0) {
+        log_once(LogLevel::kError, "put.not_offered",
+                 "a peer asks to be written to for a message that was not offered so: ignored");
+        return;
+    }
+    CUipcMemHandle handle;
+    std::memcpy(&handle, put.into.handle.data(), sizeof handle);
+    const memory::Pointer& from = request->where_;
+    memory::Pointer to = from;  // the copy runs on the sender's device
+    to.kind = memory::Kind::kDevice;
+    const std::size_t bytes = std::min<std::size_t>(put.bytes, request->buffer_.bytes);
+    // The first copy after a device reset finds it out; the second has a new mapping.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        if (const unsigned lost = memory::contexts_lost(); lost != contexts_lost_) {
+            contexts_lost_ = lost;
+            imports_.forget_lost();
+        }
+        auto import = imports_.acquire(
+            *from.driver, from.context, reinterpret_cast<std::uint64_t>(request->peer_),
+            put.into.base, put.into.allocation_bytes, put.into.buffer_id, handle);
+        if (!import) {
+            refuse_put(*request, put.receiver_request, protocol::Reason::kSenderCannotOpen);
+            return;
+        }
+        auto* target = reinterpret_cast<void*>((*import)->mapped + put.into.offset);
+        auto copy = memory::AsyncCopy::start(target, to, request->data_, from, bytes,
+                                             memory::WhenLost::kFail);
+        if (copy) {
+            request->awaits_ = Request::Awaits::kNothing;
+            request->remote_id_ = put.receiver_request;
+            request->import_ = *import;
+            request->copy_ = std::move(*copy);
+            puts_.push_back(request);
+            return;
+        }
+        imports_.discard(*import);
+        if (copy.status() != Status::kNotFound) {
+            break;
+        }
+    }
+    refuse_put(*request, put.receiver_request, protocol::Reason::kCopyFailed);
+}
+
+/// Tells the receiver to ask for another way.
+void Engine::refuse_put(Request& request, std::uint64_t receiver_request, protocol::Reason reason) {
+    request.awaits_ = Request::Awaits::kAnswer;
+    if (!protocol::is_fallback(
+            request.outcome.reason)) {  // what was in the way of a better one stays
+        request.outcome.reason = reason;
+    }
+    wire::Nack nack;
+    nack.receiver_request = receiver_request;
+    nack.reason = static_cast<std::uint8_t>(reason);
+    nack.offer = wire::OfferType::kPut;
+    control(*request.peer_, std::as_bytes(std::span(&nack, 1)));
+}
+
+void Engine::poll_puts(int& events) {
+    for (Request* request = puts_.front(); request != nullptr;) {
+        Request* following = puts_.after(request);
+        const Status status = request->copy_.poll();
+        if (status != Status::kRetry) {
+            ++events;
+            List<Request>::remove(request);
+            mover::cuda_ipc::Import* import = std::exchange(request->import_, nullptr);
+            if (status == Status::kOk) {
+                imports_.release(import);
+                wire::PutDone done;
+                done.receiver_request = request->remote_id_;
+                control(*request->peer_, std::as_bytes(std::span(&done, 1)));
+                request->outcome.reason = protocol::Reason::kDirect;
+                send_done(*request, protocol::Path::kCudaIpcPut, Status::kOk);
+            } else {
+                imports_.discard(import);
+                refuse_put(*request, request->remote_id_, protocol::Reason::kCopyFailed);
+            }
+        }
+        request = following;
+    }
+}
+
+/// The receiver's side: the sender cannot write, and is asked for chunks instead.
+void Engine::put_refused(const wire::Nack& nack) {
+    Request* request = find_request(nack.receiver_request, Request::Kind::kReceive);
+    if (request == nullptr || request->awaits_ != Request::Awaits::kPut) {
+        return;
+    }
+    request->awaits_ = Request::Awaits::kNothing;
+    table_.remove(request->id_);
+    request->id_ = 0;
+    const protocol::Reason reason = nack.reason < protocol::kReasons
+                                        ? protocol::Reason{nack.reason}
+                                        : protocol::Reason::kSenderCannotOpen;
+    if (!protocol::is_fallback(request->outcome.reason)) {
+        request->outcome.reason = reason;
+    }
+    exports_.forget(request->where_.base);  // the handle may be at fault
+    request->peer_->puts_failed += request->peer_->puts_failed < UINT8_MAX ? 1 : 0;
+    ask_staged(*request, 0);
+}
+
+void Engine::on_put_done(const wire::PutDone& done) {
+    Request* request = find_request(done.receiver_request, Request::Kind::kReceive);
+    if (request == nullptr || request->awaits_ != Request::Awaits::kPut) {
+        log_once(LogLevel::kError, "put.not_asked",
+                 "a peer says that it has written a message that it was not asked to: ignored");
+        return;
+    }
+    request->awaits_ = Request::Awaits::kNothing;
+    request->peer_->puts_failed = 0;
+    receive_done(*request, Status::kOk);
+}
+
+}  // namespace beeline::engine
