@@ -419,6 +419,11 @@ Status Engine::offers(Request& request) {
     facts.shared_memory = request.peer_->link != nullptr;
     facts.exportable = request.where_.ipc_capable;
     request.outcome.reason = protocol::ipc_offer(facts);
+    if (request.outcome.reason == protocol::Reason::kDirect &&
+        (preference_ == protocol::Preference::kIpcPut ||
+         preference_ == protocol::Preference::kStaged)) {
+        request.outcome.reason = protocol::Reason::kAsked;
+    }
     if (request.outcome.reason == protocol::Reason::kNotExportable &&
         request.where_.kind == memory::Kind::kDevice) {
         log_once(
@@ -442,7 +447,9 @@ Status Engine::offers(Request& request) {
         }
     }
     facts.exportable = true;  // here the receiver's memory is what matters
-    request.put_offered_ = protocol::ipc_offer(facts) == protocol::Reason::kDirect;
+    request.put_offered_ = protocol::ipc_offer(facts) == protocol::Reason::kDirect &&
+                           preference_ != protocol::Preference::kIpcGet &&
+                           preference_ != protocol::Preference::kStaged;
     if (request.put_offered_) {
         rts.offers[rts.offer_count++].type = wire::OfferType::kPut;
     }

@@ -128,9 +128,9 @@ TEST(EnginePut, IsNotAskedForAgainAfterFourRefusals) {
         for (unsigned number = 0; number < 8; ++number) {
             const engine::Outcome outcome = transfer(rank, number, kBytes, kBytes);
             EXPECT_EQ(outcome.status, Status::kOk);
-            EXPECT_EQ(outcome.path, number < 4 ? Path::kStaged : Path::kCudaIpc) << number;
+            EXPECT_EQ(outcome.path, Path::kStaged) << number;
         }
-        EXPECT_EQ(rank.engine().imports().misses(), 4U);
+        EXPECT_EQ(rank.engine().imports().misses(), rank.rank() == 0 ? 4U : 0U);
     });
 }
 
