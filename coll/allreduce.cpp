@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <new>
 
-#include "coll/plan/allreduce.hpp"
+#include "coll/pattern/chunks.hpp"
+#include "coll/plan/algorithm.hpp"
 #include "memory/copy.hpp"
 #include "memory/pointer.hpp"
 
@@ -17,16 +18,22 @@ bool same_place(const memory::Pointer& one, const memory::Pointer& two) noexcept
     return one.on_device() == two.on_device() && (!one.on_device() || one.context == two.context);
 }
 
+/// Pieces of a chunk such that none is longer than the choice allows.
+std::size_t slices_of(const select::Choice& choice, int size, std::size_t count) noexcept {
+    const std::size_t chunk = pattern::largest_piece(count, static_cast<std::size_t>(size));
+    return choice.slice == 0 || chunk == 0 ? 1 : (chunk + choice.slice - 1) / choice.slice;
+}
+
 }  // namespace
 
 const plan::Schedule& AllreduceContext::schedule(const select::Choice& choice, int size, int rank,
                                                  std::size_t count, bool in_place) {
     ++clock_;
+    const std::size_t slices = slices_of(choice, size, count);
     for (Kept& kept : kept_) {
         const plan::Schedule& old = kept.schedule;
-        if (kept.used != 0 && kept.algorithm == choice.algorithm && kept.slice == choice.slice &&
-            old.count == count && old.in_place == in_place && old.size == size &&
-            old.rank == rank) {
+        if (kept.used != 0 && kept.algorithm == choice.algorithm && kept.slices == slices &&
+            old.in_place == in_place && old.size == size && old.rank == rank) {
             kept.used = clock_;
             return old;
         }
@@ -34,11 +41,15 @@ const plan::Schedule& AllreduceContext::schedule(const select::Choice& choice, i
     Kept& oldest = *std::min_element(kept_.begin(), kept_.end(),
                                      [](const Kept& a, const Kept& b) { return a.used < b.used; });
     oldest.used = 0;
-    oldest.schedule = choice.algorithm == select::Algorithm::kRing
-                          ? plan::build_allreduce_ring(size, rank, count, in_place, choice.slice)
-                          : plan::build_allreduce_recursive_doubling(size, rank, count, in_place);
+    plan::Request request;
+    request.size = size;
+    request.rank = rank;
+    request.in_place = in_place;
+    request.slices = static_cast<int>(slices);
+    oldest.schedule =
+        plan::find(plan::Collective::kAllreduce, to_string(choice.algorithm))->build(request);
     oldest.algorithm = choice.algorithm;
-    oldest.slice = choice.slice;
+    oldest.slices = slices;
     oldest.used = clock_;
     return oldest.schedule;
 }
@@ -76,8 +87,8 @@ Status allreduce(AllreduceContext& context, const void* send, void* receive, std
     try {
         const plan::Schedule& schedule =
             context.schedule(choice, transport.size(), transport.rank(), count, send == nullptr);
-        const Status status =
-            context.executor_.run(schedule, {send, receive, type, op}, *engine, transport);
+        const Status status = context.executor_.run(
+            schedule, {send, receive, {count, {}, {}}, type, op}, *engine, transport);
         return copied != Status::kOk ? copied : status;
     } catch (const std::bad_alloc&) {
         return Status::kNoMemory;

@@ -39,7 +39,7 @@ class AllreduceContext {
     /// A schedule and what it was made for.
     struct Kept {
         select::Algorithm algorithm = select::Algorithm::kStaged;
-        std::size_t slice = 0;
+        std::size_t slices = 1;
         std::uint64_t used = 0;  ///< 0: empty
         plan::Schedule schedule;
     };

@@ -6,8 +6,12 @@ core_sources += \
 	coll/exec/host_engine.cpp coll/exec/host_engine.hpp coll/exec/transport.hpp \
 	coll/kernel/image.hpp coll/kernel/kernel_table.cpp coll/kernel/reduce_host.hpp coll/kernel/types.hpp \
 	coll/pattern/chunks.hpp coll/pattern/doubling.hpp coll/pattern/ring.hpp \
-	coll/plan/allreduce.hpp coll/plan/allreduce_recursive_doubling.cpp coll/plan/allreduce_ring.cpp \
-	coll/plan/print.cpp coll/plan/schedule.hpp \
+	coll/pattern/binomial.hpp \
+	coll/plan/algorithm.cpp coll/plan/algorithm.hpp coll/plan/collective.hpp \
+	coll/plan/emitter.cpp coll/plan/emitter.hpp coll/plan/entries.hpp \
+	coll/plan/layout.cpp coll/plan/layout.hpp coll/plan/print.cpp coll/plan/request.hpp \
+	coll/plan/schedule.hpp coll/plan/transform.cpp coll/plan/transform.hpp \
+	coll/plan/allreduce_recursive_doubling.cpp coll/plan/allreduce_ring.cpp \
 	coll/select/select.cpp coll/select/select.hpp
 libcore_la_LIBADD += libkernel.la
 
@@ -29,9 +33,9 @@ libbeeline_kernels_la_LDFLAGS = -module -avoid-version -shared
 
 # Proof of schedules, for tests and tools.
 noinst_LTLIBRARIES += libvalidate.la
-libvalidate_la_SOURCES = coll/plan/symbols.cpp coll/plan/symbols.hpp \
-	coll/plan/validate.cpp coll/plan/validate.hpp \
-	coll/plan/validate_local.cpp coll/plan/validate_local.hpp
+libvalidate_la_SOURCES = coll/plan/meaning.cpp coll/plan/meaning.hpp \
+	coll/plan/prove.cpp coll/plan/prove.hpp \
+	coll/plan/validate.cpp coll/plan/validate.hpp coll/plan/validate_local.cpp
 
 # For whoever changes the kernels and has a CUDA Toolkit.
 .PHONY: regenerate-ptx

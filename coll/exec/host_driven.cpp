@@ -10,7 +10,7 @@ namespace beeline::coll::exec {
 namespace {
 
 bool is_message(const plan::Op& op) noexcept {
-    return op.kind == plan::OpKind::kSend || op.kind == plan::OpKind::kReceive;
+    return plan::is_message(op.kind);
 }
 
 }  // namespace
@@ -20,6 +20,7 @@ struct HostDriven::Run {
     const Data& data;
     ReduceEngine& engine;
     Transport& transport;
+    plan::Layout layout;
     std::byte* scratch = nullptr;
     std::size_t element = 0;
     bool computed = false;      ///< the engine was given work since the last flush
@@ -33,23 +34,37 @@ struct HostDriven::Run {
         }
     }
 
-    void* address(const plan::Place& place) const noexcept {
-        const std::size_t offset = place.offset * element;
+    /// A place in memory.
+    struct Piece {
+        void* address = nullptr;
+        std::size_t count = 0;  ///< elements
+    };
+
+    Piece find(const plan::Place& place, std::uint32_t chunks) const noexcept {
+        const plan::Piece piece = layout.locate(place, chunks);
+        const std::size_t offset = piece.offset * element;
         switch (place.buffer) {
             case plan::Buffer::kInput:  // never a target
-                return const_cast<std::byte*>(static_cast<const std::byte*>(data.input)) + offset;
+                return {const_cast<std::byte*>(static_cast<const std::byte*>(data.input)) + offset,
+                        piece.count};
             case plan::Buffer::kOutput:
-                return static_cast<std::byte*>(data.output) + offset;
-            case plan::Buffer::kScratch:
-                return scratch + offset;
+                return {static_cast<std::byte*>(data.output) + offset, piece.count};
+            case plan::Buffer::kMirror:
+            case plan::Buffer::kSlot:
+                break;
         }
-        return nullptr;
+        return {scratch + offset, piece.count};
     }
 };
 
 Status HostDriven::run(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
                        Transport& transport) noexcept {
-    Run run{schedule, data, engine, transport};
+    for (const plan::Op& op : schedule.ops) {
+        if (op.kind == plan::OpKind::kReceiveReduce) {
+            return Status::kUnsupported;
+        }
+    }
+    Run run{schedule, data, engine, transport, plan::Layout(schedule, data.sizes)};
     run.element = kernel::size_of(data.type);
     const std::size_t ops = schedule.ops.size();
     try {
@@ -59,8 +74,8 @@ Status HostDriven::run(const plan::Schedule& schedule, const Data& data, ReduceE
     } catch (const std::bad_alloc&) {
         return Status::kNoMemory;
     }
-    if (schedule.scratch > 0) {
-        const auto scratch = engine.scratch(schedule.scratch * run.element);
+    if (run.layout.scratch() > 0) {
+        const auto scratch = engine.scratch(run.layout.scratch() * run.element);
         if (!scratch) {
             return scratch.status();
         }
@@ -86,10 +101,7 @@ Status HostDriven::run(const plan::Schedule& schedule, const Data& data, ReduceE
 void HostDriven::prepare(const plan::Op& op, Run& run) noexcept {
     due_.clear();
     bool needs_flush = false;
-    for (const std::int32_t before : op.after) {
-        if (before == plan::kNone) {
-            continue;
-        }
+    for (const std::int32_t before : run.schedule.after(op)) {
         const auto index = static_cast<std::size_t>(before);
         if (!is_message(run.schedule.ops[index])) {
             needs_flush = needs_flush || (is_message(op) && before > run.flushed);
@@ -119,11 +131,16 @@ void HostDriven::start(std::size_t index, Run& run) noexcept {
 
 void HostDriven::start_message(std::size_t index, Run& run) noexcept {
     const plan::Op& op = run.schedule.ops[index];
-    const std::size_t bytes = op.count * run.element;
+    const bool sends = op.kind == plan::OpKind::kSend;
+    const Run::Piece piece = run.find(sends ? op.source : op.target, op.count);
+    if (piece.count == 0 && op.count > 0) {
+        states_[index] = State::kComplete;  // empty here, and so at the peer
+        return;
+    }
+    const std::size_t bytes = piece.count * run.element;
     const Result<Handle> handle =
-        op.kind == plan::OpKind::kSend
-            ? run.transport.send(run.address(op.source), bytes, op.peer, op.channel)
-            : run.transport.receive(run.address(op.target), bytes, op.peer, op.channel);
+        sends ? run.transport.send(piece.address, bytes, op.peer, op.channel)
+              : run.transport.receive(piece.address, bytes, op.peer, op.channel);
     if (!handle) {
         run.note(handle.status());
         states_[index] = State::kComplete;
@@ -134,13 +151,18 @@ void HostDriven::start_message(std::size_t index, Run& run) noexcept {
 }
 
 void HostDriven::compute(const plan::Op& op, Run& run) noexcept {
-    void* target = run.address(op.target);
+    const Run::Piece target = run.find(op.target, op.count);
+    if (target.count == 0) {
+        return;
+    }
     run.computed = true;
+    const void* source = run.find(op.source, op.count).address;
     if (op.kind == plan::OpKind::kCopy) {
-        run.note(run.engine.copy(target, run.address(op.source), op.count * run.element));
+        run.note(run.engine.copy(target.address, source, target.count * run.element));
     } else {
-        run.note(run.engine.reduce(run.data.type, run.data.op, run.address(op.source),
-                                   run.address(op.second), target, op.count));
+        run.note(run.engine.reduce(run.data.type, run.data.op, source,
+                                   run.find(op.second, op.count).address, target.address,
+                                   target.count));
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "coll/exec/engine.hpp"
 #include "coll/exec/transport.hpp"
+#include "coll/plan/layout.hpp"
 #include "coll/plan/schedule.hpp"
 
 namespace beeline::coll::exec {
@@ -15,6 +16,7 @@ namespace beeline::coll::exec {
 struct Data {
     const void* input = nullptr;  ///< not read when the schedule is in place
     void* output = nullptr;
+    plan::Sizes sizes;
     kernel::Type type = kernel::Type::kU8;
     kernel::Op op = kernel::Op::kSum;
 };
@@ -24,7 +26,8 @@ class HostDriven {
  public:
     /// Runs `schedule` to its end. After a failure the messages still go out and come in, so that
     /// no peer waits for ever, but the result is undefined; the first failure is returned. When
-    /// memory for the scratch or the tables is refused nothing is sent.
+    /// memory for the scratch or the tables is refused, or the schedule has fused ops (plan::split
+    /// first), nothing is sent.
     Status run(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
                Transport& transport) noexcept;
 

@@ -2,143 +2,101 @@
 // Recursive doubling allreduce. Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of
 // collective communication operations in MPICH", Int. J. High Perform. Comput. Appl. 19 (2005);
 // here with neighbouring ranks folded, so that operands keep the rank order for every size.
-#include <algorithm>
-#include <utility>
-
+//
+// Every acting pair exchanges whole vectors: log2(power) steps, and two more for sizes that are not
+// a power of two. An acting rank sends and reduces the vector once a step. Ordered. Scratch: two
+// vectors at most.
+#include "coll/pattern/binomial.hpp"
 #include "coll/pattern/doubling.hpp"
-#include "coll/plan/allreduce.hpp"
+#include "coll/plan/entries.hpp"
 
 namespace beeline::coll::plan {
 namespace {
 
-class DoublingBuilder {
+/// What an acting rank does: exchange 0 is the fold when there is one, then the doubling steps.
+class Acting {
  public:
-    DoublingBuilder(int size, int rank, std::size_t count, bool in_place) {
-        schedule_.algorithm = "recursive_doubling";
-        schedule_.size = size;
-        schedule_.rank = rank;
-        schedule_.count = count;
-        schedule_.in_place = in_place;
-        schedule_.ordered = true;
-        held_ = {in_place ? Buffer::kOutput : Buffer::kInput, 0};
-    }
+    Acting(Emitter& emit, const Request& request)
+        : emit_(emit),
+          size_(request.size),
+          rank_(request.rank),
+          in_place_(request.in_place),
+          folds_(pattern::folds_neighbour(size_, rank_)) {}
 
-    Schedule build() {
-        if (schedule_.count == 0) {
-            return std::move(schedule_);
+    void run() {
+        const int exchanges = pattern::doubling_steps(size_) + (folds_ ? 1 : 0);
+        Place held = emit_.own();
+        for (int number = 0; number < exchanges; ++number) {
+            if (number == 0) {
+                emit_.receive(peer(0), landing(0));
+            }
+            if (!(folds_ && number == 0)) {
+                emit_.send(peer(number), held);
+            }
+            if (number + 1 < exchanges) {
+                emit_.receive(peer(number + 1), landing(number + 1));  // the peer may be there
+            }
+            const bool peer_is_lower = peer(number) < rank_;
+            emit_.reduce(emit_.output(), peer_is_lower ? landing(number) : held,
+                         peer_is_lower ? held : landing(number));
+            held = emit_.output();
         }
-        if (pattern::folded(schedule_.size, schedule_.rank)) {
-            const int partner = pattern::fold_partner(schedule_.rank);
-            const std::int32_t sent = send(partner);
-            Op op;
-            op.kind = OpKind::kReceive;
-            op.peer = partner;
-            op.target = {Buffer::kOutput, 0};
-            op.count = schedule_.count;
-            op.after[0] = schedule_.in_place ? sent : kNone;
-            append(schedule_, op);
-            return std::move(schedule_);
+        if (folds_) {
+            emit_.send(pattern::fold_partner(rank_), emit_.output());
         }
-        act();
-        return std::move(schedule_);
     }
 
  private:
-    /// The exchanges of an acting rank: number 0 is the fold when there is one, then the doubling
-    /// steps.
-    int exchange_peer(int number) const noexcept {
-        const bool folds = pattern::folds_neighbour(schedule_.size, schedule_.rank);
-        if (folds && number == 0) {
-            return pattern::fold_partner(schedule_.rank);
-        }
-        return pattern::doubling_peer(schedule_.size, schedule_.rank, number - (folds ? 1 : 0));
-    }
-
-    void act() {
-        const bool folds = pattern::folds_neighbour(schedule_.size, schedule_.rank);
-        const int exchanges = pattern::doubling_steps(schedule_.size) + (folds ? 1 : 0);
-        const int in_scratch = exchanges - (schedule_.in_place ? 0 : 1);
-        schedule_.scratch =
-            static_cast<std::size_t>(std::clamp(in_scratch, 0, 2)) * schedule_.count;
-        for (int number = 0; number < exchanges; ++number) {
-            if (number == 0) {
-                receive(0);
-            }
-            const bool fold_step = folds && number == 0;
-            const std::int32_t sent = fold_step ? kNone : send(exchange_peer(number));
-            if (number + 1 < exchanges) {
-                receive(number + 1);  // posted ahead: the peer may already be there
-            }
-            reduce(number, sent);
-        }
-        if (folds) {
-            send(pattern::fold_partner(schedule_.rank));
-        }
+    int peer(int number) const noexcept {
+        return folds_ && number == 0
+                   ? pattern::fold_partner(rank_)
+                   : pattern::doubling_peer(size_, rank_, number - (folds_ ? 1 : 0));
     }
 
     /// Not in place, the first message lands in the output, which nobody needs yet.
-    Place landing(int number) const noexcept {
-        if (number == 0 && !schedule_.in_place) {
-            return {Buffer::kOutput, 0};
+    Place landing(int number) {
+        if (number == 0 && !in_place_) {
+            return emit_.output();
         }
-        const int slots = static_cast<int>(schedule_.scratch / schedule_.count);
-        return {Buffer::kScratch, static_cast<std::size_t>(number % slots) * schedule_.count};
+        return emit_.mirror(index((number + (in_place_ ? 0 : 1)) % 2));
     }
 
-    void receive(int number) {
-        Op op;
-        op.kind = OpKind::kReceive;
-        op.peer = exchange_peer(number);
-        op.target = landing(number);
-        op.count = schedule_.count;
-        if (number >= 2 && landing(number - 2) == op.target) {
-            op.after[0] = reduced_[number % 2];  // it read this slot
-        }
-        received_[number % 2] = append(schedule_, op);
-    }
-
-    std::int32_t send(int peer) {
-        Op op;
-        op.kind = OpKind::kSend;
-        op.peer = peer;
-        op.source = held_;
-        op.count = schedule_.count;
-        op.after[0] = last_reduced_;
-        return append(schedule_, op);
-    }
-
-    void reduce(int number, std::int32_t sent) {
-        Op op;
-        op.kind = OpKind::kReduce;
-        const bool peer_is_lower = exchange_peer(number) < schedule_.rank;
-        op.source = peer_is_lower ? landing(number) : held_;
-        op.second = peer_is_lower ? held_ : landing(number);
-        op.target = {Buffer::kOutput, 0};
-        op.count = schedule_.count;
-        op.after[0] = received_[number % 2];
-        op.after[1] = held_.buffer == Buffer::kOutput ? sent : kNone;  // it reads what this changes
-        op.after[2] = last_reduced_;
-        last_reduced_ = reduced_[number % 2] = append(schedule_, op);
-        held_ = op.target;
-    }
-
-    Schedule schedule_;
-    Place held_;  ///< where this rank's partial result is
-    std::int32_t last_reduced_ = kNone;
-    std::int32_t received_[2] = {kNone, kNone};
-    std::int32_t reduced_[2] = {kNone, kNone};
+    Emitter& emit_;
+    int size_;
+    int rank_;
+    bool in_place_;
+    bool folds_;
 };
+
+Schedule build(const Request& request) {
+    Emitter emit(request, "recursive_doubling");
+    emit.schedule().ordered = true;
+    if (request.size == 1) {
+        emit.copy(emit.output(), emit.own());
+    } else if (pattern::folded(request.size, request.rank)) {
+        const int partner = pattern::fold_partner(request.rank);
+        emit.send(partner, emit.own());
+        emit.receive(partner, emit.output());
+    } else {
+        Acting(emit, request).run();
+    }
+    return emit.take();
+}
+
+Cost cost(const Request& request, double bytes) noexcept {
+    const double steps = pattern::doubling_steps(request.size);
+    const double fold = pattern::fold(request.size).extra > 0 ? 1 : 0;
+    return {steps + 2 * fold, (steps + fold) * bytes, (steps + fold) * bytes, 0, 0};
+}
 
 }  // namespace
 
-Schedule build_allreduce_recursive_doubling(int size, int rank, std::size_t count, bool in_place) {
-    if (size > 1) {
-        return DoublingBuilder(size, rank, count, in_place).build();
-    }
-    Schedule schedule = build_allreduce_ring(1, 0, count, in_place);
-    schedule.algorithm = "recursive_doubling";
-    schedule.ordered = true;
-    return schedule;
-}
+constinit const Algorithm kAllreduceRecursiveDoubling = {Collective::kAllreduce,
+                                                         "recursive_doubling",
+                                                         "Thakur, Rabenseifner and Gropp 2005",
+                                                         false,
+                                                         never,
+                                                         build,
+                                                         cost};
 
 }  // namespace beeline::coll::plan

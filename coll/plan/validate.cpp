@@ -1,244 +1,371 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symbolic execution of all ranks' schedules together.
+// Symbolic execution of all ranks together.
 #include "coll/plan/validate.hpp"
 
 #include <algorithm>
 #include <deque>
-#include <map>
-#include <tuple>
+#include <unordered_map>
 
-#include "coll/plan/symbols.hpp"
-#include "coll/plan/validate_local.hpp"
+#include "coll/plan/meaning.hpp"
 
 namespace beeline::coll::plan {
 namespace {
 
-bool covers(const std::vector<Segment>& segments, std::size_t begin, std::size_t end) {
-    for (const Segment& segment : segments) {
-        if (segment.begin != begin) {
-            return false;
-        }
-        begin = segment.end;
-    }
-    return begin == end;
-}
+/// An op of a rank.
+struct Step {
+    std::int32_t rank = 0;
+    std::int32_t op = 0;
+};
 
 class World {
  public:
-    explicit World(std::span<const Schedule> schedules)
-        : schedules_(schedules), contributions_(static_cast<int>(schedules.size())) {
-        for (const Schedule& schedule : schedules_) {
-            Rank rank;
-            rank.complete.assign(schedule.ops.size(), false);
-            const Buffer own = schedule.in_place ? Buffer::kOutput : Buffer::kInput;
-            if (schedule.count > 0) {
-                rank.contents[static_cast<std::size_t>(own)].write(
-                    0, schedule.count,
-                    {{0, schedule.count, 0, contributions_.single(schedule.rank)}});
-            }
-            ranks_.push_back(std::move(rank));
+    World(std::span<const Schedule> schedules, std::span<const Neighbors> neighbors)
+        : schedules_(schedules),
+          meaning_(schedules, neighbors),
+          contributions_(static_cast<int>(schedules.size())),
+          ranks_(schedules.size()),
+          barrier_(schedules[0].collective == Collective::kBarrier) {
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+            prepare(static_cast<int>(rank));
         }
     }
 
     Verdict run() {
-        bool progress = true;
-        while (progress && problem_.empty()) {
-            progress = false;
-            for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-                while (problem_.empty() && issue_next(rank)) {
-                    progress = true;
-                }
-            }
+        std::deque<std::int32_t> ready;
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+            ready.push_back(static_cast<std::int32_t>(rank));
         }
-        if (problem_.empty()) {
+        while (!ready.empty() && verdict_.ok()) {
+            const std::int32_t rank = ready.front();
+            ready.pop_front();
+            while (issue_next(rank)) {
+            }
+            for (const std::int32_t other : woken_) {
+                ready.push_back(other);
+            }
+            woken_.clear();
+        }
+        if (verdict_.ok()) {
             check_end();
         }
-        return {problem_};
+        return std::move(verdict_);
     }
 
  private:
     struct Rank {
-        std::size_t next = 0;  ///< ops below it have been started
+        std::size_t base[kBuffers] = {};  ///< where each buffer's chunks begin in `labels`
+        std::vector<Label> labels;
         std::vector<bool> complete;
-        Contents contents[3];
+        std::vector<std::uint32_t> depth;  ///< by op: the most messages it waited for
+        std::size_t next = 0;
+        std::vector<std::vector<bool>> heard;  ///< barrier, by op: the ranks whose start it follows
     };
-    struct Started {
-        std::size_t rank;
-        std::size_t op;
-        std::vector<Segment> segments;  ///< of a send, from position 0
+    /// Started sends that wait for receives, or the other way round.
+    struct Lane {
+        std::vector<Step> waiting;
+        std::size_t first = 0;
+        bool sends = false;
     };
-    using Lane = std::tuple<int, int, int>;  ///< from, to, channel
 
-    Contents& contents(std::size_t rank, Buffer buffer) {
-        return ranks_[rank].contents[static_cast<std::size_t>(buffer)];
+    const Op& op_of(const Step& step) const {
+        return schedules_[static_cast<std::size_t>(step.rank)]
+            .ops[static_cast<std::size_t>(step.op)];
     }
+    Rank& rank_of(const Step& step) { return ranks_[static_cast<std::size_t>(step.rank)]; }
 
-    /// Starts the next op of `rank` when what it depends on is complete.
-    bool issue_next(std::size_t rank) {
-        Rank& state = ranks_[rank];
-        if (state.next == schedules_[rank].ops.size()) {
-            return false;
+    void prepare(int rank) {
+        Rank& state = ranks_[static_cast<std::size_t>(rank)];
+        const Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
+        std::size_t chunks = 0;
+        for (int buffer = 0; buffer < kBuffers; ++buffer) {
+            state.base[buffer] = chunks;
+            chunks += schedule.chunks(static_cast<Buffer>(buffer));
         }
-        const Op& op = schedules_[rank].ops[state.next];
-        for (const std::int32_t before : op.after) {
-            if (before != kNone && !state.complete[static_cast<std::size_t>(before)]) {
-                return false;
+        state.labels.resize(chunks);
+        for (const Buffer buffer : {Buffer::kInput, Buffer::kOutput}) {
+            for (std::uint32_t chunk = 0; chunk < schedule.chunks(buffer); ++chunk) {
+                label(state, {buffer, chunk, 0}, 0) = meaning_.initial(rank, buffer, chunk);
             }
         }
-        start(rank, state.next, op);
+        state.complete.resize(schedule.ops.size());
+        state.depth.resize(schedule.ops.size());
+        if (barrier_) {
+            state.heard.resize(schedule.ops.size());
+        }
+        verdict_.ops += schedule.ops.size();
+    }
+
+    static Label& label(Rank& state, const Place& place, std::uint32_t chunk) {
+        return state.labels[state.base[static_cast<int>(place.buffer)] + place.chunk + chunk];
+    }
+
+    /// Starts the next op of a rank when what it depends on is complete.
+    bool issue_next(std::int32_t rank) {
+        Rank& state = ranks_[static_cast<std::size_t>(rank)];
+        const Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
+        if (state.next == schedule.ops.size() || !verdict_.ok()) {
+            return false;
+        }
+        const Op& op = schedule.ops[state.next];
+        std::uint32_t depth = 0;
+        for (const std::int32_t before : schedule.after(op)) {
+            if (!state.complete[static_cast<std::size_t>(before)]) {
+                return false;
+            }
+            depth = std::max(depth, state.depth[static_cast<std::size_t>(before)]);
+        }
+        state.depth[state.next] = depth;
+        start({rank, static_cast<std::int32_t>(state.next)}, op);
         ++state.next;
         return true;
     }
 
-    std::vector<Segment> read(std::size_t rank, std::size_t index, const Place& place) {
-        const std::size_t end = place.offset + schedules_[rank].ops[index].count;
-        std::vector<Segment> segments = contents(rank, place.buffer).read(place.offset, end);
-        if (!covers(segments, place.offset, end)) {
-            fail(rank, index, "reads memory that holds nothing");
-        }
-        return moved(std::move(segments), place.offset, 0);
-    }
-
-    void write(std::size_t rank, const Place& place, std::size_t count,
-               std::vector<Segment> segments) {
-        contents(rank, place.buffer)
-            .write(place.offset, place.offset + count, moved(std::move(segments), 0, place.offset));
-    }
-
-    void start(std::size_t rank, std::size_t index, const Op& op) {
-        switch (op.kind) {
-            case OpKind::kSend: {
-                const Lane lane{static_cast<int>(rank), op.peer, op.channel};
-                sends_[lane].push_back({rank, index, read(rank, index, op.source)});
-                meet(lane);
-                break;
-            }
-            case OpKind::kReceive: {
-                const Lane lane{op.peer, static_cast<int>(rank), op.channel};
-                receives_[lane].push_back({rank, index, {}});
-                meet(lane);
-                break;
-            }
-            case OpKind::kCopy:
-                write(rank, op.target, op.count, read(rank, index, op.source));
-                ranks_[rank].complete[index] = true;
-                break;
-            case OpKind::kReduce:
-                reduce(rank, index, op);
-                ranks_[rank].complete[index] = true;
-                break;
-        }
-    }
-
-    /// Completes the first send and receive of a lane when both have started.
-    void meet(const Lane& lane) {
-        std::deque<Started>& sends = sends_[lane];
-        std::deque<Started>& receives = receives_[lane];
-        if (sends.empty() || receives.empty()) {
+    void start(const Step& step, const Op& op) {
+        if (is_message(op.kind)) {
+            ++(op.kind == OpKind::kSend ? verdict_.messages : receives_);
+            start_message(step, op);
             return;
         }
-        const Started send = std::move(sends.front());
-        const Started receive = std::move(receives.front());
-        sends.pop_front();
-        receives.pop_front();
-        const Op& source = schedules_[send.rank].ops[send.op];
-        const Op& target = schedules_[receive.rank].ops[receive.op];
+        Rank& state = rank_of(step);
+        for (std::uint32_t chunk = 0; chunk < op.count && verdict_.ok(); ++chunk) {
+            const Label source = label(state, op.source, chunk);
+            if (op.kind == OpKind::kCopy) {
+                write(step, op.target, chunk, source);
+            } else {
+                write(step, op.target, chunk,
+                      combined(step, source, label(state, op.second, chunk)));
+            }
+        }
+        state.complete[static_cast<std::size_t>(step.op)] = true;
+    }
+
+    Label combined(const Step& step, const Label& left, const Label& right) {
+        if (!left.defined() || !right.defined()) {
+            return {};  // write() says so
+        }
+        if (left.datum != right.datum) {
+            fail(step, "combines different parts of the data");
+            return {};
+        }
+        if (!reduces(schedules_[0].collective)) {
+            fail(step, "reduces where nothing is to be reduced");
+            return {};
+        }
+        const auto both = contributions_.combine(left.contributions, right.contributions);
+        if (!both) {
+            fail(step, "counts a contribution twice");
+            return {};
+        }
+        return {left.datum, *both};
+    }
+
+    void write(const Step& step, const Place& target, std::uint32_t chunk, const Label& content) {
+        if (!content.defined()) {
+            fail(step, "reads memory that holds nothing");
+            return;
+        }
+        const Place place{target.buffer, target.chunk + chunk, target.like + chunk};
+        if (meaning_.length_class(content.datum) != meaning_.length_class(step.rank, place)) {
+            fail(step, "writes where data of another length belong");
+            return;
+        }
+        label(rank_of(step), target, chunk) = content;
+    }
+
+    void start_message(const Step& step, const Op& op) {
+        const bool sends = op.kind == OpKind::kSend;
+        const auto from = static_cast<std::uint64_t>(sends ? step.rank : op.peer);
+        const auto to = static_cast<std::uint64_t>(sends ? op.peer : step.rank);
+        const std::uint64_t key =
+            (static_cast<std::uint64_t>(op.channel) * ranks_.size() + from) * ranks_.size() + to;
+        Lane& lane = lanes_[key];
+        if (lane.first == lane.waiting.size() || lane.sends == sends) {
+            if (lane.first == lane.waiting.size()) {
+                lane.waiting.clear();
+                lane.first = 0;
+            }
+            lane.sends = sends;
+            lane.waiting.push_back(step);
+            return;
+        }
+        const Step other = lane.waiting[lane.first++];
+        meet(sends ? step : other, sends ? other : step);
+        woken_.push_back(other.rank);
+    }
+
+    void meet(const Step& send, const Step& receive) {
+        const Op& source = op_of(send);
+        const Op& target = op_of(receive);
+        Rank& sender = rank_of(send);
+        Rank& receiver = rank_of(receive);
         if (source.count != target.count) {
-            fail(receive.rank, receive.op,
-                 "gets " + std::to_string(source.count) + " elements for " +
-                     std::to_string(target.count));
+            fail(receive, "gets " + std::to_string(source.count) + " chunks for " +
+                              std::to_string(target.count));
             return;
         }
-        write(receive.rank, target.target, target.count, send.segments);
-        ranks_[send.rank].complete[send.op] = true;
-        ranks_[receive.rank].complete[receive.op] = true;
+        for (std::uint32_t chunk = 0; chunk < source.count && verdict_.ok(); ++chunk) {
+            Label content = label(sender, source.source, chunk);
+            if (target.kind == OpKind::kReceiveReduce) {
+                const Label second = label(receiver, target.second, chunk);
+                content = target.second_first ? combined(receive, second, content)
+                                              : combined(receive, content, second);
+            }
+            write(receive, target.target, chunk, content);
+        }
+        const auto sent = static_cast<std::size_t>(send.op);
+        const auto received = static_cast<std::size_t>(receive.op);
+        if (barrier_) {
+            receiver.heard[received] = heard_by(send.rank, source);
+        }
+        receiver.depth[received] = std::max(receiver.depth[received], sender.depth[sent] + 1);
+        verdict_.depth = std::max(verdict_.depth, receiver.depth[received]);
+        sender.complete[sent] = true;
+        receiver.complete[received] = true;
     }
 
-    void reduce(std::size_t rank, std::size_t index, const Op& op) {
-        const std::vector<Segment> left = read(rank, index, op.source);
-        const std::vector<Segment> right = read(rank, index, op.second);
-        if (!problem_.empty()) {
-            return;
+    /// The ranks whose start an op follows for sure.
+    std::vector<bool> heard_by(std::int32_t rank, const Op& op) const {
+        std::vector<bool> heard(ranks_.size());
+        heard[static_cast<std::size_t>(rank)] = true;
+        const Rank& state = ranks_[static_cast<std::size_t>(rank)];
+        for (const std::int32_t before : schedules_[static_cast<std::size_t>(rank)].after(op)) {
+            add(heard, state.heard[static_cast<std::size_t>(before)]);
         }
-        std::vector<Segment> result;
-        for (std::size_t l = 0, r = 0; l < left.size() && r < right.size();) {
-            Segment piece = left[l];
-            piece.begin = std::max(left[l].begin, right[r].begin);
-            piece.end = std::min(left[l].end, right[r].end);
-            if (left[l].shift != right[r].shift) {
-                fail(rank, index, "combines different elements of the vector");
-                return;
-            }
-            const auto id = contributions_.combine(left[l].id, right[r].id);
-            if (!id) {
-                fail(rank, index, "counts a contribution twice");
-                return;
-            }
-            piece.id = *id;
-            result.push_back(piece);
-            const std::size_t end = piece.end;
-            l += left[l].end == end ? 1 : 0;
-            r += right[r].end == end ? 1 : 0;
+        return heard;
+    }
+
+    static void add(std::vector<bool>& all, const std::vector<bool>& more) {
+        for (std::size_t rank = 0; rank < more.size(); ++rank) {
+            all[rank] = all[rank] || more[rank];
         }
-        write(rank, op.target, op.count, std::move(result));
     }
 
     void check_end() {
-        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-            const Schedule& schedule = schedules_[rank];
-            for (std::size_t index = 0; index < schedule.ops.size(); ++index) {
-                if (!ranks_[rank].complete[index]) {
-                    fail(rank, index,
-                         index < ranks_[rank].next ? "finds no partner" : "is never started");
+        for (std::size_t rank = 0; rank < ranks_.size() && verdict_.ok(); ++rank) {
+            const Rank& state = ranks_[rank];
+            for (std::size_t op = 0; op < state.complete.size(); ++op) {
+                if (!state.complete[op]) {
+                    fail({static_cast<std::int32_t>(rank), static_cast<std::int32_t>(op)},
+                         op < state.next ? "finds no partner" : "is never started");
                     return;
                 }
             }
-            const std::vector<Segment> result =
-                contents(rank, Buffer::kOutput).read(0, schedule.count);
-            if (!covers(result, 0, schedule.count)) {
-                problem_ = "rank " + std::to_string(rank) + "'s output has holes";
+            barrier_ ? check_heard(rank) : check_output(static_cast<int>(rank));
+        }
+    }
+
+    void check_heard(std::size_t rank) {
+        std::vector<bool> heard(ranks_.size());
+        heard[rank] = true;
+        for (const std::vector<bool>& by_op : ranks_[rank].heard) {
+            add(heard, by_op);
+        }
+        if (std::find(heard.begin(), heard.end(), false) != heard.end()) {
+            verdict_.problem = "rank " + std::to_string(rank) + " leaves before all have come";
+        }
+    }
+
+    void check_output(int rank) {
+        const Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
+        Rank& state = ranks_[static_cast<std::size_t>(rank)];
+        for (std::uint32_t chunk = 0; chunk < schedule.chunks(Buffer::kOutput); ++chunk) {
+            const Meaning::Wanted wanted = meaning_.wanted(rank, chunk);
+            if (wanted.datum == Label::kUndefined) {
+                continue;
             }
-            for (const Segment& segment : result) {
-                if (segment.shift != 0 || !contributions_.complete(segment.id)) {
-                    problem_ = "rank " + std::to_string(rank) + "'s output [" +
-                               std::to_string(segment.begin) + ", " + std::to_string(segment.end) +
-                               ") is not the whole sum";
-                } else if (schedule.ordered && !contributions_.ordered(segment.id)) {
-                    problem_ = "rank " + std::to_string(rank) + "'s output is not in rank order";
-                }
+            const Label& held = label(state, {Buffer::kOutput, chunk, 0}, 0);
+            const char* problem = nullptr;
+            if (!held.defined()) {
+                problem = "holds nothing";
+            } else if (held.datum != wanted.datum) {
+                problem = "holds other data";
+            } else if (wanted.all_of == 0
+                           ? held.contributions !=
+                                 contributions_.single(meaning_.origin(held.datum))
+                           : !contributions_.is_first(held.contributions, wanted.all_of)) {
+                problem = "lacks contributions or has others";
+            } else if (schedule.ordered && !contributions_.ordered(held.contributions)) {
+                problem = "is not in rank order";
+            }
+            if (problem != nullptr) {
+                verdict_.problem = "rank " + std::to_string(rank) + "'s output chunk " +
+                                   std::to_string(chunk) + ' ' + problem;
+                return;
             }
         }
     }
 
-    void fail(std::size_t rank, std::size_t index, const std::string& what) {
-        if (problem_.empty()) {
-            problem_ = describe(schedules_[rank], index, what);
+    void fail(const Step& step, const std::string& what) {
+        if (verdict_.ok()) {
+            verdict_.problem = "rank " + std::to_string(step.rank) + ", op " +
+                               std::to_string(step.op) + " (" + to_string(op_of(step).kind) + ") " +
+                               what;
         }
     }
 
     std::span<const Schedule> schedules_;
+    Meaning meaning_;
     Contributions contributions_;
     std::vector<Rank> ranks_;
-    std::map<Lane, std::deque<Started>> sends_;
-    std::map<Lane, std::deque<Started>> receives_;
-    std::string problem_;
+    bool barrier_;
+    std::unordered_map<std::uint64_t, Lane> lanes_;
+    std::vector<std::int32_t> woken_;
+    std::uint64_t receives_ = 0;
+    Verdict verdict_;
 };
+
+/// What must be equal on all ranks.
+bool same_world(const Schedule& one, const Schedule& two) {
+    const bool mixed_in_place = on_vector(one.collective) || rooted(one.collective);
+    return one.collective == two.collective && one.size == two.size && one.root == two.root &&
+           one.cut == two.cut && one.slices == two.slices && one.ordered == two.ordered &&
+           (on_neighbors(one.collective) || one.frame_blocks == two.frame_blocks) &&
+           (mixed_in_place || one.in_place == two.in_place);
+}
+
+/// The blocks of the buffers are those of the collective: a schedule can't change its meaning.
+bool right_blocks(const Schedule& schedule, std::span<const Neighbors> neighbors) {
+    Request request;
+    request.collective = schedule.collective;
+    request.size = schedule.size;
+    request.rank = schedule.rank;
+    request.root = schedule.root;
+    request.in_place = schedule.in_place;
+    request.cut = schedule.cut;
+    if (on_neighbors(schedule.collective)) {
+        const Neighbors& here = neighbors[static_cast<std::size_t>(schedule.rank)];
+        request.sources = here.sources;
+        request.targets = here.targets;
+    }
+    Schedule right = schedule;
+    set_blocks(right, request, schedule.frame_blocks);
+    return right.input_blocks == schedule.input_blocks &&
+           right.output_blocks == schedule.output_blocks &&
+           right.frame_blocks == schedule.frame_blocks && right.cut == schedule.cut;
+}
 
 }  // namespace
 
-Verdict validate(std::span<const Schedule> world) {
+Verdict validate(std::span<const Schedule> world, std::span<const Neighbors> neighbors) {
+    Verdict verdict;
     for (std::size_t rank = 0; rank < world.size(); ++rank) {
-        if (world[rank].rank != static_cast<int>(rank) ||
-            world[rank].size != static_cast<int>(world.size()) ||
-            world[rank].count != world[0].count) {
-            return {"rank " + std::to_string(rank) + "'s schedule is for another world"};
+        const Schedule& schedule = world[rank];
+        if (schedule.size != static_cast<int>(world.size()) ||
+            schedule.rank != static_cast<int>(rank) || !same_world(schedule, world[0])) {
+            verdict.problem = "rank " + std::to_string(rank) + "'s schedule is for another world";
+            return verdict;
         }
-        Verdict local = validate_local(world[rank]);
-        if (!local.ok()) {
-            return local;
+        verdict.problem = validate_local(schedule);
+        if (!verdict.ok()) {
+            return verdict;
+        }
+        if ((on_neighbors(schedule.collective) && neighbors.size() != world.size()) ||
+            !right_blocks(schedule, neighbors)) {
+            verdict.problem = "rank " + std::to_string(rank) + "'s buffers are of another shape";
+            return verdict;
         }
     }
-    return World(world).run();
+    return world.empty() ? verdict : World(world, neighbors).run();
 }
 
 }  // namespace beeline::coll::plan

@@ -1,160 +1,281 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The part of the proof that needs one rank only: bounds, dependencies, and unordered overlaps.
-#include "coll/plan/validate_local.hpp"
-
 #include <array>
+#include <limits>
+
+#include "coll/plan/validate.hpp"
 
 namespace beeline::coll::plan {
 namespace {
+
+/// Bounds that keep every sum of counts below in range.
+constexpr std::uint64_t kMostChunks = std::uint64_t{1} << 30;
 
 struct Access {
     Place place;
     bool write = false;
 };
 
-/// The places `op` touches; `count` says how many entries are used.
+/// The places `op` touches; `number` says how many entries are used.
 struct Accesses {
     std::array<Access, 3> list;
-    int count = 0;
+    int number = 0;
     void add(const Place& place, bool write) {
-        list[static_cast<std::size_t>(count++)] = {place, write};
+        list[static_cast<std::size_t>(number++)] = {place, write};
     }
-    std::span<const Access> span() const { return {list.data(), static_cast<std::size_t>(count)}; }
+    std::span<const Access> span() const { return {list.data(), static_cast<std::size_t>(number)}; }
 };
 
 Accesses accesses(const Op& op) {
     Accesses result;
-    switch (op.kind) {
-        case OpKind::kSend:
-            result.add(op.source, false);
-            break;
-        case OpKind::kReceive:
-            result.add(op.target, true);
-            break;
-        case OpKind::kCopy:
-            result.add(op.source, false);
-            result.add(op.target, true);
-            break;
-        case OpKind::kReduce:
-            result.add(op.source, false);
-            result.add(op.second, false);
-            result.add(op.target, true);
-            break;
+    if (op.kind == OpKind::kSend || op.kind == OpKind::kCopy || op.kind == OpKind::kReduce) {
+        result.add(op.source, false);
+    }
+    if (op.kind == OpKind::kReduce || op.kind == OpKind::kReceiveReduce) {
+        result.add(op.second, false);
+    }
+    if (op.kind != OpKind::kSend) {
+        result.add(op.target, true);
     }
     return result;
 }
 
-bool overlap(const Place& one, std::size_t one_count, const Place& two, std::size_t two_count) {
-    return one.buffer == two.buffer && one.offset < two.offset + two_count &&
-           two.offset < one.offset + one_count;
+bool overlap(const Place& one, const Place& two, std::uint32_t count) {
+    return one.buffer == two.buffer && one.chunk < two.chunk + count &&
+           two.chunk < one.chunk + count;
 }
 
-bool conflict(const Accesses& one, std::size_t one_count, const Accesses& two,
-              std::size_t two_count) {
-    for (const Access& a : one.span()) {
-        for (const Access& b : two.span()) {
-            if ((a.write || b.write) && overlap(a.place, one_count, b.place, two_count)) {
-                return true;
-            }
+/// The chunks at `place` must be one run of memory whose length is known.
+const char* check_run(const Schedule& schedule, const Place& place, std::uint32_t count) {
+    if (place.chunk > schedule.chunks(place.buffer) ||
+        count > schedule.chunks(place.buffer) - place.chunk) {
+        return "leaves its buffer";
+    }
+    const std::uint32_t frame = schedule.frame_chunks();
+    if (place.buffer == Buffer::kSlot) {
+        if (place.like >= frame || count > frame - place.like) {
+            return "is like no chunk of the frame";
+        }
+        if (count > 1 && !(schedule.cut == Cut::kEqual && schedule.slices == 1)) {
+            return "spans slots of unequal chunks";
         }
     }
-    return false;
+    if (place.buffer == Buffer::kMirror && count > 0 &&
+        place.chunk / frame != (place.chunk + count - 1) / frame) {
+        return "spans two mirrors";
+    }
+    if (schedule.cut == Cut::kScattered) {
+        if (place.buffer == Buffer::kMirror) {
+            return "mirrors blocks that lie anywhere";
+        }
+        const std::uint32_t slices = schedule.slices;
+        if (count > 0 && place.chunk / slices != (place.chunk + count - 1) / slices) {
+            return "spans blocks that lie anywhere";
+        }
+    }
+    return nullptr;
 }
 
-std::string check_op(const Schedule& schedule, const Op& op, std::size_t index) {
-    for (const Access& access : accesses(op).span()) {
-        const std::size_t end = buffer_elements(schedule, access.place.buffer);
-        if (access.place.offset > end || op.count > end - access.place.offset) {
-            return "leaves its buffer";
+const char* check_op(const Schedule& schedule, const Op& op, std::size_t index) {
+    if (static_cast<int>(op.kind) >= kOpKinds) {
+        return "has no such kind";
+    }
+    if (std::uint64_t{op.first_after} + op.afters > schedule.dependencies.size()) {
+        return "has dependencies beyond the list";
+    }
+    for (const std::int32_t before : schedule.after(op)) {
+        if (before < 0 || static_cast<std::size_t>(before) >= index) {
+            return "depends on an op that is not earlier";
+        }
+    }
+    if (is_message(op.kind)) {
+        if (op.peer < 0 || op.peer >= schedule.size || op.peer == schedule.rank) {
+            return "has no such peer";
+        }
+        if (op.channel < 0) {
+            return "has no such channel";
+        }
+    }
+    if (op.count == 0) {
+        return op.kind == OpKind::kSend || op.kind == OpKind::kReceive ? nullptr : "is empty";
+    }
+    const Accesses touched = accesses(op);
+    for (const Access& access : touched.span()) {
+        if (static_cast<int>(access.place.buffer) >= kBuffers) {
+            return "has no such buffer";
+        }
+        if (const char* problem = check_run(schedule, access.place, op.count)) {
+            return problem;
         }
         if (access.write && access.place.buffer == Buffer::kInput) {
             return "writes the input";
         }
-    }
-    if (op.count == 0) {
-        return "is empty";
-    }
-    if (op.kind == OpKind::kSend || op.kind == OpKind::kReceive) {
-        if (op.peer < 0 || op.peer >= schedule.size || op.peer == schedule.rank) {
-            return "has no such peer";
-        }
-    } else {
-        const Place second = op.kind == OpKind::kReduce ? op.second : op.source;
-        for (const Place& operand : {op.source, second}) {
-            if (operand != op.target && overlap(operand, op.count, op.target, op.count)) {
-                return "overlaps its operand partly";
-            }
+        if (op.kind != OpKind::kSend && !access.write && access.place != op.target &&
+            overlap(access.place, op.target, op.count)) {
+            return "overlaps its operand partly";
         }
     }
-    for (const std::int32_t before : op.after) {
-        if (before != kNone && (before < 0 || static_cast<std::size_t>(before) >= index)) {
-            return "depends on an op that is not earlier";
-        }
-    }
-    return {};
+    return nullptr;
 }
 
-/// ordered[i] has bit j when op i starts after op j is complete.
-class Order {
- public:
-    explicit Order(std::size_t ops) : words_((ops + 63) / 64), bits_(ops * words_) {}
-    void put_after(std::size_t later, std::size_t earlier) {
-        for (std::size_t word = 0; word < words_; ++word) {
-            bits_[later * words_ + word] |= bits_[earlier * words_ + word];
-        }
-        bits_[later * words_ + earlier / 64] |= std::uint64_t{1} << (earlier % 64);
+const char* check_shape(const Schedule& schedule) {
+    if (schedule.size < 1 || schedule.rank < 0 || schedule.rank >= schedule.size ||
+        schedule.root < 0 || schedule.root >= schedule.size) {
+        return "has no such rank";
     }
-    bool is_after(std::size_t later, std::size_t earlier) const {
-        return (bits_[later * words_ + earlier / 64] >> (earlier % 64) & 1) != 0;
+    if (schedule.slices < 1 || schedule.frame_blocks < 1) {
+        return "has no chunks";
+    }
+    if (static_cast<int>(schedule.collective) >= kCollectives ||
+        static_cast<int>(schedule.cut) > static_cast<int>(Cut::kScattered)) {
+        return "is for no such collective";
+    }
+    const std::uint64_t frame = std::uint64_t{schedule.frame_blocks} * schedule.slices;
+    const std::uint64_t most[] = {frame, frame * schedule.mirrors, schedule.slots,
+                                  std::uint64_t{schedule.input_blocks} * schedule.slices,
+                                  std::uint64_t{schedule.output_blocks} * schedule.slices};
+    for (const std::uint64_t chunks : most) {
+        if (chunks > kMostChunks) {
+            return "has too many chunks";
+        }
+    }
+    if (schedule.ops.size() >= kMostChunks) {
+        return "has too many ops";
+    }
+    return nullptr;
+}
+
+/// Follows a schedule in list order and finds accesses that nothing orders.
+class Races {
+ public:
+    explicit Races(const Schedule& schedule)
+        : schedule_(schedule), visited_(schedule.ops.size(), kNone) {
+        std::size_t chunks = 0;
+        for (int buffer = 0; buffer < kBuffers; ++buffer) {
+            base_[buffer] = chunks;
+            chunks += schedule.chunks(static_cast<Buffer>(buffer));
+        }
+        written_.assign(chunks, kNone);
+        read_.assign(chunks, kNone);
+    }
+
+    /// The earlier op that `index` races with, or kNone.
+    std::int32_t follow(std::int32_t index) {
+        const Op& op = schedule_.ops[static_cast<std::size_t>(index)];
+        const Accesses touched = accesses(op);
+        for (const Access& access : touched.span()) {
+            for (std::uint32_t chunk = 0; chunk < op.count; ++chunk) {
+                const std::int32_t other = meets(index, access, chunk);
+                if (other != kNone) {
+                    return other;
+                }
+            }
+        }
+        for (const Access& access : touched.span()) {
+            for (std::uint32_t chunk = 0; chunk < op.count; ++chunk) {
+                note(index, access, chunk);
+            }
+        }
+        return kNone;
     }
 
  private:
-    std::size_t words_;
-    std::vector<std::uint64_t> bits_;
+    struct Reader {
+        std::int32_t op = kNone;
+        std::int32_t next = kNone;
+    };
+
+    std::size_t cell(const Access& access, std::uint32_t chunk) const {
+        return base_[static_cast<int>(access.place.buffer)] + access.place.chunk + chunk;
+    }
+
+    std::int32_t meets(std::int32_t index, const Access& access, std::uint32_t chunk) {
+        const std::size_t at = cell(access, chunk);
+        if (written_[at] != kNone && !is_after(index, written_[at])) {
+            return written_[at];
+        }
+        if (access.write) {
+            for (std::int32_t link = read_[at]; link != kNone;
+                 link = readers_[static_cast<std::size_t>(link)].next) {
+                const std::int32_t reader = readers_[static_cast<std::size_t>(link)].op;
+                if (!is_after(index, reader)) {
+                    return reader;
+                }
+            }
+        }
+        return kNone;
+    }
+
+    void note(std::int32_t index, const Access& access, std::uint32_t chunk) {
+        const std::size_t at = cell(access, chunk);
+        if (access.write) {
+            written_[at] = index;
+            read_[at] = kNone;
+        } else if (access.place.buffer != Buffer::kInput) {  // which nobody writes
+            readers_.push_back({index, read_[at]});
+            read_[at] = static_cast<std::int32_t>(readers_.size() - 1);
+        }
+    }
+
+    /// Whether `later` starts after `earlier` is complete: a chain of dependencies leads back.
+    bool is_after(std::int32_t later, std::int32_t earlier) {
+        if (earlier == known_earlier_ && later == known_later_) {
+            return true;
+        }
+        stack_.assign(1, later);
+        ++round_;
+        while (!stack_.empty()) {
+            const std::int32_t at = stack_.back();
+            stack_.pop_back();
+            for (const std::int32_t before :
+                 schedule_.after(schedule_.ops[static_cast<std::size_t>(at)])) {
+                if (before == earlier) {
+                    known_later_ = later;
+                    known_earlier_ = earlier;
+                    return true;
+                }
+                std::int32_t& seen = visited_[static_cast<std::size_t>(before)];
+                if (before > earlier && seen != round_) {
+                    seen = round_;
+                    stack_.push_back(before);
+                }
+            }
+        }
+        return false;
+    }
+
+    const Schedule& schedule_;
+    std::size_t base_[kBuffers] = {};
+    std::vector<std::int32_t> written_;  ///< by cell: the last op that wrote it
+    std::vector<std::int32_t> read_;     ///< by cell: the first of readers_ since
+    std::vector<Reader> readers_;
+    std::vector<std::int32_t> visited_;
+    std::vector<std::int32_t> stack_;
+    std::int32_t round_ = 0;
+    std::int32_t known_later_ = kNone;
+    std::int32_t known_earlier_ = kNone;
 };
+
+std::string describe(const Schedule& schedule, std::size_t index, const std::string& what) {
+    return "rank " + std::to_string(schedule.rank) + ", op " + std::to_string(index) + ' ' + what;
+}
 
 }  // namespace
 
-std::size_t buffer_elements(const Schedule& schedule, Buffer buffer) {
-    switch (buffer) {
-        case Buffer::kInput:
-            return schedule.in_place ? 0 : schedule.count;
-        case Buffer::kOutput:
-            return schedule.count;
-        case Buffer::kScratch:
-            return schedule.scratch;
+std::string validate_local(const Schedule& schedule) {
+    if (const char* problem = check_shape(schedule)) {
+        return "rank " + std::to_string(schedule.rank) + "'s schedule " + problem;
     }
-    return 0;
-}
-
-std::string describe(const Schedule& schedule, std::size_t index, const std::string& what) {
-    return "rank " + std::to_string(schedule.rank) + ", op " + std::to_string(index) + " (" +
-           to_string(schedule.ops[index].kind) + ") " + what;
-}
-
-Verdict validate_local(const Schedule& schedule) {
-    const std::vector<Op>& ops = schedule.ops;
-    Order order(ops.size());
-    std::vector<Accesses> touched;
-    touched.reserve(ops.size());
-    for (std::size_t later = 0; later < ops.size(); ++later) {
-        const std::string problem = check_op(schedule, ops[later], later);
-        if (!problem.empty()) {
-            return {describe(schedule, later, problem)};
+    Races races(schedule);
+    for (std::size_t index = 0; index < schedule.ops.size(); ++index) {
+        if (const char* problem = check_op(schedule, schedule.ops[index], index)) {
+            return describe(schedule, index, problem);
         }
-        for (const std::int32_t before : ops[later].after) {
-            if (before != kNone) {
-                order.put_after(later, static_cast<std::size_t>(before));
-            }
-        }
-        touched.push_back(accesses(ops[later]));
-        for (std::size_t earlier = 0; earlier < later; ++earlier) {
-            if (conflict(touched[later], ops[later].count, touched[earlier], ops[earlier].count) &&
-                !order.is_after(later, earlier)) {
-                return {describe(schedule, later,
-                                 "touches memory of op " + std::to_string(earlier) +
-                                     " without being ordered after it")};
-            }
+        const std::int32_t other = races.follow(static_cast<std::int32_t>(index));
+        if (other != kNone) {
+            return describe(schedule, index,
+                            "touches memory of op " + std::to_string(other) +
+                                " without being ordered after it");
         }
     }
     return {};

@@ -7,7 +7,7 @@
 
 #include "coll/exec/host_driven.hpp"
 #include "coll/exec/host_engine.hpp"
-#include "coll/plan/allreduce.hpp"
+#include "coll/plan/algorithm.hpp"
 #include "tests/world/loopback.hpp"
 
 namespace beeline::world {
@@ -54,9 +54,19 @@ class LateEngine final : public coll::exec::ReduceEngine {
     std::vector<std::function<void()>> queue_;
 };
 
-coll::plan::Schedule build(bool ring, int size, int rank, std::size_t count, bool in_place) {
-    return ring ? coll::plan::build_allreduce_ring(size, rank, count, in_place, 5)
-                : coll::plan::build_allreduce_recursive_doubling(size, rank, count, in_place);
+coll::plan::Schedule build(bool ring, int size, int rank, bool in_place, int slices = 1) {
+    coll::plan::Request request;
+    request.size = size;
+    request.rank = rank;
+    request.in_place = in_place;
+    request.slices = slices;
+    return coll::plan::find(coll::plan::Collective::kAllreduce,
+                            ring ? "ring" : "recursive_doubling")
+        ->build(request);
+}
+
+coll::exec::Data sum(const int* input, int* output, std::size_t count) {
+    return {input, output, {count, {}, {}}, Type::kI32, Op::kSum};
 }
 
 TEST(Executor, ALateEngineGivesTheSameResult) {
@@ -70,11 +80,10 @@ TEST(Executor, ALateEngineGivesTheSameResult) {
                     std::vector<int> output(kCount, in_place ? rank + 1 : -1);
                     LateEngine engine;
                     HostDriven executor;
-                    const auto schedule = build(ring, size, rank, kCount, in_place);
-                    EXPECT_EQ(
-                        executor.run(schedule, {input.data(), output.data(), Type::kI32, Op::kSum},
-                                     engine, world.transport(rank)),
-                        Status::kOk);
+                    const auto schedule = build(ring, size, rank, in_place, 3);
+                    EXPECT_EQ(executor.run(schedule, sum(input.data(), output.data(), kCount),
+                                           engine, world.transport(rank)),
+                              Status::kOk);
                     EXPECT_EQ(output, std::vector<int>(kCount, size * (size + 1) / 2));
                 }
             });
@@ -92,10 +101,7 @@ TEST(Executor, WaitsForTheEngineOnlyBeforeMessages) {
             std::vector<int> data(4, rank);
             LateEngine engine;
             HostDriven executor;
-            const auto schedule =
-                ring ? coll::plan::build_allreduce_ring(4, rank, 4, true)
-                     : coll::plan::build_allreduce_recursive_doubling(4, rank, 4, true);
-            EXPECT_EQ(executor.run(schedule, {nullptr, data.data(), Type::kI32, Op::kSum}, engine,
+            EXPECT_EQ(executor.run(build(ring, 4, rank, true), sum(nullptr, data.data(), 4), engine,
                                    world.transport(rank)),
                       Status::kOk);
             EXPECT_EQ(engine.reductions, ring ? 3 : 2);
@@ -112,8 +118,7 @@ TEST(Executor, AFailedReductionIsReportedAndHangsNobody) {
             LateEngine engine;
             engine.failing_reduction = rank == 2 ? failing : 0;
             HostDriven executor;
-            EXPECT_EQ(executor.run(coll::plan::build_allreduce_ring(4, rank, 4, true),
-                                   {nullptr, data.data(), Type::kI32, Op::kSum}, engine,
+            EXPECT_EQ(executor.run(build(true, 4, rank, true), sum(nullptr, data.data(), 4), engine,
                                    world.transport(rank)),
                       rank == 2 ? Status::kDriver : Status::kOk);
             EXPECT_EQ(engine.reductions, rank == 2 ? failing : 3);
@@ -128,9 +133,23 @@ TEST(Executor, RefusedScratchSendsNothing) {
     engine.refuse_scratch = true;
     HostDriven executor;
     int data = 0;
-    EXPECT_EQ(executor.run(coll::plan::build_allreduce_ring(2, 0, 2, true),
-                           {nullptr, &data, Type::kI32, Op::kSum}, engine, world.transport(0)),
-              Status::kNoMemory);
+    EXPECT_EQ(
+        executor.run(build(true, 2, 0, true), sum(nullptr, &data, 2), engine, world.transport(0)),
+        Status::kNoMemory);
+    EXPECT_EQ(world.unmatched(), 0U);
+}
+
+TEST(Executor, ChunksMayBeEmpty) {
+    Loopback world(4);
+    world.run([&](int rank) {
+        std::vector<int> data(2, rank);
+        LateEngine engine;
+        HostDriven executor;
+        EXPECT_EQ(executor.run(build(true, 4, rank, true, 2), sum(nullptr, data.data(), 2), engine,
+                               world.transport(rank)),
+                  Status::kOk);
+        EXPECT_EQ(data, std::vector<int>(2, 6));
+    });
     EXPECT_EQ(world.unmatched(), 0U);
 }
 

@@ -4,33 +4,16 @@
 
 #include <vector>
 
-#include "coll/plan/allreduce.hpp"
+#include "coll/plan/algorithm.hpp"
+#include "coll/plan/validate.hpp"
 
 namespace beeline::coll::plan {
 
-enum class Builder { kRing, kSlicedRing, kRecursiveDoubling };
-
-inline Schedule build(Builder builder, int size, int rank, std::size_t count, bool in_place) {
-    switch (builder) {
-        case Builder::kRing:
-            return build_allreduce_ring(size, rank, count, in_place);
-        case Builder::kSlicedRing:
-            return build_allreduce_ring(size, rank, count, in_place, 3);
-        case Builder::kRecursiveDoubling:
-            return build_allreduce_recursive_doubling(size, rank, count, in_place);
-    }
-    return {};
-}
-
-/// Which ranks are in place: nobody, all, or the odd ones.
-enum class InPlace { kNobody, kAll, kOdd };
-
-inline std::vector<Schedule> build_world(Builder builder, int size, std::size_t count,
-                                         InPlace in_place) {
+/// The schedules of all ranks of `request`, which says everything but the rank.
+inline std::vector<Schedule> build_world(const Algorithm& algorithm, Request request) {
     std::vector<Schedule> world;
-    for (int rank = 0; rank < size; ++rank) {
-        const bool here = in_place == InPlace::kAll || (in_place == InPlace::kOdd && rank % 2 == 1);
-        world.push_back(build(builder, size, rank, count, here));
+    for (request.rank = 0; request.rank < request.size; ++request.rank) {
+        world.push_back(algorithm.build(request));
     }
     return world;
 }

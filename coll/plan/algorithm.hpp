@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of all algorithms: what each is for, when it may be used, what it costs, how it is
+// built.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "coll/plan/request.hpp"
+#include "coll/plan/schedule.hpp"
+
+namespace beeline::coll::plan {
+
+/// What an algorithm costs its busiest rank, on the critical path, in units that a model multiplies
+/// by measured rates. Hierarchical algorithms count what crosses nodes apart; of the others nothing
+/// is said about which links they use, and `across_*` is zero.
+struct Cost {
+    double steps = 0;         ///< messages one after another (alpha)
+    double bytes = 0;         ///< sent (beta)
+    double reduced = 0;       ///< bytes of results of reductions (gamma)
+    double across_steps = 0;  ///< messages one after another between nodes
+    double across_bytes = 0;  ///< sent between nodes
+};
+
+/// One algorithm for one collective. All members are set; the functions are pure.
+struct Algorithm {
+    Collective collective;
+    const char* name;    ///< as in parameters and tuning files
+    const char* source;  ///< the paper it comes from
+    /// Whether the slices of a request make it faster: it pipelines.
+    bool pipelines;
+    /// Why it can't serve this request (in lower case, for people), or null.
+    const char* (*refuses)(const Request&) noexcept;
+    /// This rank's part. The request must not be refused.
+    Schedule (*build)(const Request&);
+    /// For `bytes` of the vector, or of one block (varying blocks: of their mean).
+    Cost (*cost)(const Request&, double bytes) noexcept;
+};
+
+/// All algorithms, those of a collective together, in the order in which they were thought best to
+/// be listed: the simplest first.
+std::span<const Algorithm* const> algorithms() noexcept;
+
+/// The algorithms of one collective.
+std::span<const Algorithm* const> algorithms(Collective collective) noexcept;
+
+/// The algorithm of that name, or null.
+const Algorithm* find(Collective collective, std::string_view name) noexcept;
+
+/// The collective of that name; false when there is none.
+bool find(std::string_view name, Collective& collective) noexcept;
+
+/// Refuses what no algorithm takes (a rank outside the communicator, a cut that doesn't fit), then
+/// asks the algorithm.
+const char* refuses(const Algorithm& algorithm, const Request& request) noexcept;
+
+}  // namespace beeline::coll::plan
