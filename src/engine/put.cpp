@@ -152,6 +152,7 @@ void Engine::on_put_done(const wire::PutDone& done) {
     }
     request->awaits_ = Request::Awaits::kNothing;
     request->peer_->puts_failed = 0;
+    request->outcome.reason = protocol::Reason::kDirect;
     receive_done(*request, Status::kOk);
 }
 
