@@ -19,4 +19,12 @@ beeline_bench_SOURCES = \
 	tools/beeline-bench/workload.hpp
 beeline_bench_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
 beeline_bench_LDADD = libgpu.la $(OMPI_LIBS)
+
+bin_PROGRAMS += beeline-info
+beeline_info_SOURCES = \
+	tools/beeline-info/host.cpp tools/beeline-info/host.hpp \
+	tools/beeline-info/main.cpp \
+	tools/beeline-info/settings.cpp tools/beeline-info/settings.hpp
+beeline_info_CPPFLAGS = $(AM_CPPFLAGS)
+beeline_info_LDADD = libcore.la -ldl
 endif
