@@ -8,5 +8,9 @@ endif
 check_PROGRAMS += bench/raw_copies
 bench_raw_copies_SOURCES = bench/raw_copies.cpp
 bench_raw_copies_LDADD = libgpu.la libcore.la
-EXTRA_DIST += bench/compare_lib.py bench/device_compare bench/host_compare bench/svg_plot.py \
+check_PROGRAMS += bench/message_costs
+bench_message_costs_SOURCES = bench/message_costs.cpp
+bench_message_costs_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+bench_message_costs_LDADD = $(OMPI_LIBS) -ldl
+EXTRA_DIST += bench/compare_lib.py bench/device_compare bench/host_compare bench/instructions bench/svg_plot.py \
 	docs/results/README.md

@@ -34,6 +34,7 @@ libcuda_la_SOURCES = \
 	softcuda/driver/primary.cpp \
 	softcuda/driver/segment.cpp \
 	softcuda/driver/slab.cpp \
+	softcuda/driver/sparse.cpp \
 	softcuda/driver/stream.cpp \
 	softcuda/driver/stream_api.cpp \
 	softcuda/driver/stream_memop.cpp \
@@ -59,6 +60,7 @@ libcuda_la_SOURCES = \
 	softcuda/driver/module.hpp \
 	softcuda/driver/segment.hpp \
 	softcuda/driver/slab.hpp \
+	softcuda/driver/sparse.hpp \
 	softcuda/driver/stream.hpp \
 	softcuda/driver/vmm.hpp
 libcuda_la_CXXFLAGS = $(AM_CXXFLAGS)

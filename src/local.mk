@@ -8,6 +8,7 @@ core_sources = \
 	src/cuda/context.hpp src/cuda/driver.cpp src/cuda/driver.hpp src/cuda/module.cpp \
 	src/cuda/module.hpp src/cuda/stream.cpp src/cuda/stream.hpp \
 	src/datatype/layout.cpp src/datatype/layout.hpp \
+	src/memory/always_host.cpp src/memory/always_host.hpp \
 	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp \
 	src/memory/staging_pool.cpp src/memory/staging_pool.hpp \
 	src/topo/identity.cpp src/topo/identity.hpp \
@@ -26,7 +27,7 @@ core_sources = \
 	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/piece.hpp src/engine/pull.cpp \
 	src/engine/put.cpp src/engine/trace.cpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
-	src/engine/send.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
+	src/engine/send.cpp src/engine/small.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS)
 # Visible here, so that libbeeline.so can export it; its version script says what really is.
 libcore_la_CXXFLAGS = $(AM_CXXFLAGS) $(UCX_CFLAGS) -fvisibility=default -fno-semantic-interposition

@@ -16,6 +16,7 @@ beeline_bench_SOURCES = \
 	tools/beeline-bench/pattern.hpp \
 	tools/beeline-bench/point_to_point.cpp \
 	tools/beeline-bench/report.cpp tools/beeline-bench/report.hpp \
+	tools/beeline-bench/threaded.cpp \
 	tools/beeline-bench/workload.hpp
 beeline_bench_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
 beeline_bench_LDADD = libgpu.la $(OMPI_LIBS)

@@ -13,9 +13,11 @@ extern OMPI_MODULE_DECLSPEC mca_pml_base_component_t mca_pml_beeline_component;
 }
 
 namespace beeline::plugin::pml {
-namespace {
 
 constinit engine::Engine* running = nullptr;
+
+namespace {
+
 // Remembered until the component is opened: ompi_info only registers, and must show the variables.
 constinit bool refused = false;
 
@@ -104,10 +106,6 @@ int finalize() {
 
 }  // namespace
 
-engine::Engine& engine() noexcept {
-    return *running;
-}
-
 const mca_base_component_t* self() noexcept {
     return &mca_pml_beeline_component.pmlm_version;
 }
@@ -134,6 +132,7 @@ void stop_engine() {
     opal_progress_unregister(progress);
     running->release_device_resources();
     release_requests();
+    release_alone();
     release_layouts();
     delete running;
     running = nullptr;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends and receives.
+#include <optional>
+
 #include "plugin/pml/module.hpp"
 #include "plugin/pml/request.hpp"
 
 namespace beeline::plugin::pml {
 namespace {
 
-constexpr int kOwnPolls = 200;  // some 2 microseconds
+constexpr int kOwnPolls = 400;     // some 2 microseconds
+constexpr int kProgressEvery = 8;  // polls
 
-int start_new(Request* request, ompi_request_t** handle) {
-    const engine::Engine::Guard guard(engine());
+int start_new(Request* request, ompi_request_t** handle, const memory::Pointer* where = nullptr) {
     request->super.req_state = OMPI_REQUEST_ACTIVE;
-    const int outcome = start_request(request);
+    const int outcome = start_request(request, where);
     if (outcome != OMPI_SUCCESS) {
         give_back(request);
         return outcome;
@@ -20,21 +22,104 @@ int start_new(Request* request, ompi_request_t** handle) {
     return OMPI_SUCCESS;
 }
 
-/// Sends a small host message without a request; false when it needs one.
-bool send_now(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination,
-              int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator) {
-    if (mode == MCA_PML_BASE_SEND_SYNCHRONOUS || mode == MCA_PML_BASE_SEND_BUFFERED) {
-        return false;
-    }
+/// Sends a small host message without a request, or else makes one, which is then in `handle`.
+int send_or_start(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination,
+                  int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator,
+                  ompi_request_t** handle) {
     const engine::Engine::Guard guard(engine());
-    return engine().try_send(communicator_of(communicator), destination, tag,
-                             describe(buffer, count, type));
+    std::ptrdiff_t offset = 0;
+    std::optional<memory::Pointer> where;
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && mode != MCA_PML_BASE_SEND_BUFFERED &&
+        is_contiguous(type, count, offset) &&
+        engine().try_send(communicator_of(communicator), destination, tag,
+                          static_cast<const std::byte*>(buffer) + offset, type->super.size * count,
+                          where)) {
+        return OMPI_SUCCESS;
+    }
+    return start_new(
+        take_request(false, true, buffer, count, type, destination, tag, mode, communicator),
+        handle, where ? &*where : nullptr);
+}
+
+/// A receive that its caller waits for: nobody else ever sees its request.
+struct Alone {
+    engine::Request request;
+    bool complete = false;
+    Alone* next = nullptr;
+};
+constinit Alone* spare_alone = nullptr;
+
+Alone* take_alone() {
+    Alone* alone = spare_alone;
+    if (alone != nullptr) {
+        spare_alone = alone->next;
+        alone->complete = false;
+        return alone;
+    }
+    alone = new Alone;
+    alone->request.owner = alone;
+    alone->request.done = [](engine::Request* request) {
+        static_cast<Alone*>(request->owner)->complete = true;
+    };
+    return alone;
+}
+
+/// Looks for a short message that is about to arrive, without the detour through everyone's
+/// progress functions.
+template <class Complete>
+void poll_for(Complete&& complete) {
+    for (int poll = 1; poll <= kOwnPolls && !complete(); ++poll) {
+        const engine::Engine::Guard guard(engine());
+        if (poll % kProgressEvery == 0) {
+            engine().progress();
+        } else {
+            engine().poll();
+        }
+    }
+}
+
+/// MPI_Recv where no other thread can come between.
+int receive_alone(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,
+                  ompi_communicator_t* communicator, ompi_status_public_t* status) {
+    const engine::Buffer into = describe(buffer, count, type);
+    Alone* alone = take_alone();
+    const Status started = engine().receive(alone->request, communicator_of(communicator), source,
+                                            engine_tag(tag), into);
+    if (started == Status::kOk) {
+        poll_for([alone] { return alone->complete; });
+        while (!alone->complete) {
+            opal_progress();
+        }
+    }
+    const engine::Outcome outcome = alone->request.outcome;
+    alone->next = spare_alone;
+    spare_alone = alone;
+    if (started != Status::kOk) {
+        return mpi_error(started);
+    }
+    const int error = mpi_error(outcome.status);
+    if (status != MPI_STATUS_IGNORE) {
+        status->MPI_SOURCE = outcome.source;
+        status->MPI_TAG = outcome.tag;
+        status->MPI_ERROR = error;
+        status->_ucount = outcome.bytes;
+        status->_cancelled = 0;
+    }
+    return error;
 }
 
 }  // namespace
 
+void release_alone() {
+    while (Alone* alone = spare_alone) {
+        spare_alone = alone->next;
+        delete alone;
+    }
+}
+
 int irecv_init(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,
                ompi_communicator_t* communicator, ompi_request_t** request) {
+    const engine::Engine::Guard guard(engine());
     *request = &take_request(true, false, buffer, count, type, source, tag,
                              MCA_PML_BASE_SEND_STANDARD, communicator)
                     ->super;
@@ -43,13 +128,21 @@ int irecv_init(void* buffer, std::size_t count, ompi_datatype_t* type, int sourc
 
 int irecv(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,
           ompi_communicator_t* communicator, ompi_request_t** request) {
-    return start_new(take_request(false, false, buffer, count, type, source, tag,
-                                  MCA_PML_BASE_SEND_STANDARD, communicator),
-                     request);
+    const engine::Engine::Guard guard(engine());
+    const engine::Buffer into = describe(buffer, count, type);
+    Request* taken = take_request(false, false, buffer, count, type, source, tag,
+                                  MCA_PML_BASE_SEND_STANDARD, communicator);
+    taken->super.req_state = OMPI_REQUEST_ACTIVE;
+    *request = &taken->super;
+    return mpi_error(engine().receive(taken->request, communicator_of(communicator), source,
+                                      engine_tag(tag), into));
 }
 
 int recv(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,
          ompi_communicator_t* communicator, ompi_status_public_t* status) {
+    if (!engine().threads) {
+        return receive_alone(buffer, count, type, source, tag, communicator, status);
+    }
     ompi_request_t* request = nullptr;
     const int outcome = irecv(buffer, count, type, source, tag, communicator, &request);
     return outcome != OMPI_SUCCESS ? outcome : finish_blocking(request, status);
@@ -58,6 +151,7 @@ int recv(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int
 int isend_init(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination,
                int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator,
                ompi_request_t** request) {
+    const engine::Engine::Guard guard(engine());
     *request =
         &take_request(true, true, buffer, count, type, destination, tag, mode, communicator)->super;
     return OMPI_SUCCESS;
@@ -66,39 +160,27 @@ int isend_init(const void* buffer, std::size_t count, ompi_datatype_t* type, int
 int isend(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination, int tag,
           mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator,
           ompi_request_t** request) {
-    if (send_now(buffer, count, type, destination, tag, mode, communicator)) {
-        *request = &ompi_request_empty;  // complete, and a send has no status to tell
-        return OMPI_SUCCESS;
-    }
-    return start_new(
-        take_request(false, true, buffer, count, type, destination, tag, mode, communicator),
-        request);
+    *request = &ompi_request_empty;  // complete, and a send has no status to tell
+    return send_or_start(buffer, count, type, destination, tag, mode, communicator, request);
 }
 
 int send(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination, int tag,
          mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator) {
-    if (send_now(buffer, count, type, destination, tag, mode, communicator)) {
-        return OMPI_SUCCESS;
-    }
     ompi_request_t* request = nullptr;
-    const int outcome = start_new(
-        take_request(false, true, buffer, count, type, destination, tag, mode, communicator),
-        &request);
-    return outcome != OMPI_SUCCESS ? outcome : finish_blocking(request, nullptr);
+    const int outcome =
+        send_or_start(buffer, count, type, destination, tag, mode, communicator, &request);
+    return outcome != OMPI_SUCCESS || request == nullptr ? outcome
+                                                         : finish_blocking(request, nullptr);
 }
 
 int finish_blocking(ompi_request_t* request, ompi_status_public_t* status) {
-    // A short message is about to arrive or will not for long: look for it without the detour
-    // through everyone's progress functions, then wait as everybody does.
-    for (int poll = 0; poll < kOwnPolls && !REQUEST_COMPLETE(request); ++poll) {
-        const engine::Engine::Guard guard(engine());
-        engine().progress();
-    }
+    poll_for([request] { return REQUEST_COMPLETE(request); });
     ompi_request_wait_completion(request);
     const int outcome = request->req_status.MPI_ERROR;
     if (status != MPI_STATUS_IGNORE) {
         *status = request->req_status;
     }
+    const engine::Engine::Guard guard(engine());
     give_back(reinterpret_cast<Request*>(request));
     return outcome;
 }

@@ -7,8 +7,13 @@
 
 namespace beeline::plugin::pml {
 
+/// Set between init and finalize.
+extern constinit engine::Engine* running;
+
 /// The running engine; only between init and finalize.
-engine::Engine& engine() noexcept;
+inline engine::Engine& engine() noexcept {
+    return *running;
+}
 
 inline engine::Communicator& communicator_of(ompi_communicator_t* communicator) noexcept {
     return *reinterpret_cast<engine::Communicator*>(communicator->c_pml_comm);
@@ -42,6 +47,9 @@ int isend(const void* buffer, std::size_t count, ompi_datatype_t* type, int dest
           ompi_request_t** request);
 int send(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination, int tag,
          mca_pml_base_send_mode_t mode, ompi_communicator_t* communicator);
+
+/// Frees the requests of blocking receives.
+void release_alone();
 
 // probes.cpp
 int iprobe(int source, int tag, ompi_communicator_t* communicator, int* matched,

@@ -90,10 +90,10 @@ int imrecv(void* buffer, std::size_t count, ompi_datatype_t* type, ompi_message_
            ompi_request_t** handle) {
     auto* found = static_cast<engine::Message*>((*message)->req_ptr);
     ompi_communicator_t* communicator = (*message)->comm;
+    const engine::Engine::Guard guard(engine());
     Request* request =
         take_request(false, false, buffer, count, type, found->arrived.envelope.source,
                      found->arrived.envelope.tag, MCA_PML_BASE_SEND_STANDARD, communicator);
-    const engine::Engine::Guard guard(engine());
     request->super.req_state = OMPI_REQUEST_ACTIVE;
     const Status status = engine().receive_matched(request->request, communicator_of(communicator),
                                                    found, describe(buffer, count, type));

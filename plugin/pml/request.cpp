@@ -6,9 +6,11 @@
 
 #include "plugin/guard.hpp"
 #include "plugin/pml/module.hpp"
-#include "plugin/types.hpp"
 
 namespace beeline::plugin::pml {
+
+constinit Request* spare = nullptr;
+
 namespace {
 
 constinit opal_free_list_t requests = {};
@@ -95,34 +97,21 @@ int prepare_requests() {
 }
 
 void release_requests() {
+    while (Request* request = spare) {
+        spare = request->next_spare;
+        opal_free_list_return(&requests, &request->super.super);
+    }
     if (prepared) {
         OBJ_DESTRUCT(&requests);
         prepared = false;
     }
 }
 
-Request* take_request(bool persistent, bool is_send, const void* buffer, std::size_t count,
-                      ompi_datatype_t* type, int peer, int tag, mca_pml_base_send_mode_t mode,
-                      ompi_communicator_t* communicator) {
+Request* new_request() {
     auto* request = reinterpret_cast<Request*>(opal_free_list_get(&requests));
     if (request == nullptr) {
         throw std::bad_alloc();
     }
-    OMPI_REQUEST_INIT(&request->super, persistent);
-    request->super.req_mpi_object.comm = communicator;
-    request->buffer = const_cast<void*>(buffer);
-    request->count = count;
-    request->type = type;
-    request->peer = peer;
-    request->tag = tag;
-    request->mode = mode;
-    request->is_send = is_send;
-    request->freed = false;
-    request->communicator = communicator;
-    request->super.req_status.MPI_ERROR = MPI_SUCCESS;
-    request->super.req_status._cancelled = 0;
-    OMPI_DATATYPE_RETAIN(type);
-    OBJ_RETAIN(communicator);
     return request;
 }
 
@@ -133,7 +122,8 @@ void give_back(Request* request) {
     request->communicator = nullptr;
     OMPI_REQUEST_FINI(&request->super);
     request->super.req_state = OMPI_REQUEST_INVALID;
-    opal_free_list_return(&requests, &request->super.super);
+    request->next_spare = spare;
+    spare = request;
     OBJ_RELEASE(communicator);
 }
 
@@ -167,18 +157,11 @@ int mpi_error(Status status) noexcept {
     return MPI_ERR_OTHER;
 }
 
-engine::Buffer describe(const void* buffer, std::size_t count, ompi_datatype_t* type) {
+engine::Buffer describe_layout(const void* buffer, std::size_t count, ompi_datatype_t* type) {
     engine::Buffer description;
-    std::ptrdiff_t offset = 0;
     description.bytes = type->super.size * count;
-    auto* address = static_cast<std::byte*>(const_cast<void*>(buffer));
-    if (description.bytes == 0) {
-        return description;
-    }
-    if (is_contiguous(type, count, offset)) {
-        description.address = address + offset;
-    } else {
-        description.address = address;
+    if (description.bytes != 0) {
+        description.address = const_cast<void*>(buffer);
         description.count = count;
         description.layout = layout_of(type);
     }
@@ -231,7 +214,7 @@ int start_buffered(Request* request) {
 
 }  // namespace
 
-int start_request(Request* request) {
+int start_request(Request* request, const memory::Pointer* where) {
     if (request->is_send && request->mode == MCA_PML_BASE_SEND_BUFFERED) {
         return start_buffered(request);
     }
@@ -243,7 +226,7 @@ int start_request(Request* request) {
                               ? engine::SendMode::kSynchronous
                               : engine::SendMode::kStandard;
         status = engine().send(request->request, communicator, request->peer, request->tag, buffer,
-                               mode);
+                               mode, where);
     } else {
         status = engine().receive(request->request, communicator, request->peer,
                                   engine_tag(request->tag), buffer);

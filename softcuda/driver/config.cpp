@@ -106,8 +106,10 @@ Config read_config() {
     Config config;
     double devices = config.devices;
     double memory = static_cast<double>(config.memory);
+    double sparse = static_cast<double>(config.sparse);
     read_number(config, "SOFTCUDA_DEVICES", 0, kMaxDevices, "0 to 16", &devices);
     read_number(config, "SOFTCUDA_MEMORY", 1 << 21, 1e13, "bytes, 2 MiB to 10 TB", &memory);
+    read_number(config, "SOFTCUDA_SPARSE", 4096, 1e13, "bytes, 4096 to 10 TB", &sparse);
     read_number(config, "SOFTCUDA_GBPS", 0, 1e6, "GB/s, 0 (no limit) or more",
                 &config.gigabytes_per_second);
     read_number(config, "SOFTCUDA_LATENCY_US", 0, 1e7, "microseconds, 0 to 10 s",
@@ -118,6 +120,7 @@ Config read_config() {
     }
     config.devices = static_cast<int>(devices);
     config.memory = static_cast<uint64_t>(memory);
+    config.sparse = static_cast<uint64_t>(sparse);
     read_topology(config);
     const char* async = std::getenv("SOFTCUDA_ASYNC");
     config.always_async = async != nullptr && std::strcmp(async, "always") == 0;

@@ -27,6 +27,7 @@ struct Config {
     int devices = 2;                        // SOFTCUDA_DEVICES, 0..kMaxDevices
     uint64_t memory = uint64_t{8} << 30;    // SOFTCUDA_MEMORY, bytes per device
     Topology topology = Topology::kNvlink;  // SOFTCUDA_TOPOLOGY
+    uint64_t sparse = uint64_t{128} << 20;  // SOFTCUDA_SPARSE, smallest copy that keeps holes
     double gigabytes_per_second = 0;        // SOFTCUDA_GBPS, 0: as fast as memcpy
     double latency_us = 0;                  // SOFTCUDA_LATENCY_US, added to each copy
     double delay_us = 0;                    // SOFTCUDA_DELAY, added to each stream operation

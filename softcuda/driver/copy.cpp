@@ -13,6 +13,7 @@
 #include "softcuda/driver/arena.hpp"
 #include "softcuda/driver/capture.hpp"
 #include "softcuda/driver/config.hpp"
+#include "softcuda/driver/sparse.hpp"
 
 namespace softcuda {
 namespace {
@@ -48,6 +49,21 @@ struct CopyWork {
     }
 };
 
+/** What the task of a large copy carries. */
+struct SparseWork {
+    char* to;
+    const char* from;
+    uint64_t bytes;
+    Backing target;
+    Backing source;
+
+    void operator()() const {
+        const uint64_t start = now_ns();
+        copy_sparse(to, target, from, source, bytes);
+        model_link(start, bytes);
+    }
+};
+
 /** Bytes from the first of the rectangle to its last. */
 uint64_t extent(const Rectangle& shape, uint64_t pitch) {
     return shape.height == 0 || shape.width == 0 ? 0 : (shape.height - 1) * pitch + shape.width;
@@ -69,21 +85,35 @@ bool stage(CopyWork& work) {
     return true;
 }
 
+/** Whether the call returns only once the bytes are in place. */
+bool must_wait(const Access& to, const Access& from, Wait wait) {
+    const bool both_device = to.place == MemoryPlace::kDevice && from.place == MemoryPlace::kDevice;
+    return wait == Wait::kIfHost
+               ? !both_device
+               : to.place == MemoryPlace::kPageable || from.place == MemoryPlace::kPageable;
+}
+
+/** Whether a copy is one run of bytes, large enough to look for holes in it. */
+bool is_sparse(const CopyWork& work) {
+    const uint64_t bytes = work.shape.width;
+    return work.shape.height == 1 && bytes >= config().sparse &&
+           (work.to + bytes <= work.from || work.from + bytes <= work.to);
+}
+
 CUresult run_copy(CUstream_st& stream, CopyWork work, const Access& to, const Access& from,
                   Wait wait) {
     const uint64_t bytes = work.shape.width * work.shape.height;
     const bool pageable_target = to.place == MemoryPlace::kPageable;
     const bool pageable_source = from.place == MemoryPlace::kPageable;
-    const bool both_device = to.place == MemoryPlace::kDevice && from.place == MemoryPlace::kDevice;
-    bool must_wait = wait == Wait::kIfHost ? !both_device : pageable_target || pageable_source;
-    if (config().may_inline() && (must_wait || bytes <= kInlineLimit) && run_inline(stream, work)) {
+    bool waits = must_wait(to, from, wait);
+    if (config().may_inline() && (waits || bytes <= kInlineLimit) && run_inline(stream, work)) {
         return CUDA_SUCCESS;
     }
     if (wait == Wait::kNever && pageable_source && !pageable_target && bytes <= kStageLimit) {
-        must_wait = !stage(work);
+        waits = !stage(work);
     }
     const uint64_t ticket = enqueue(stream, work);
-    if (must_wait) {
+    if (waits) {
         wait_ticket(stream, ticket);
     }
     return CUDA_SUCCESS;
@@ -160,7 +190,16 @@ CUresult copy(uint64_t to, uint64_t from, const Rectangle& shape, CUstream handl
     if (result != CUDA_SUCCESS || captured || shape.width == 0 || shape.height == 0) {
         return result;
     }
-    return run_copy(*stream, {alias(to), alias(from), shape, nullptr}, target, source, wait);
+    const CopyWork work{alias(to), alias(from), shape, nullptr};
+    if (is_sparse(work)) {
+        const uint64_t ticket = enqueue(
+            *stream, SparseWork{work.to, work.from, shape.width, backing_of(to), backing_of(from)});
+        if (must_wait(target, source, wait)) {
+            wait_ticket(*stream, ticket);
+        }
+        return CUDA_SUCCESS;
+    }
+    return run_copy(*stream, work, target, source, wait);
 }
 
 CUresult fill(uint64_t to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width,

@@ -13,6 +13,7 @@
 #include "softcuda/driver/ipc.hpp"
 #include "softcuda/driver/ledger.hpp"
 #include "softcuda/driver/slab.hpp"
+#include "softcuda/driver/sparse.hpp"
 
 namespace softcuda {
 namespace {
@@ -115,7 +116,12 @@ void free_device(uint64_t address) {
     if (slot.imports.load() != 0) {
         // Another process still maps these pages: undefined on hardware, made visible here.
         ledger.violations.fetch_add(1);
-        std::memset(alias(address), kPoison, allocation.size);
+        if (allocation.size >= config().sparse) {
+            fill_data(alias(address), {segment->fd, address - segment->address}, kPoison,
+                      allocation.size);
+        } else {
+            std::memset(alias(address), kPoison, allocation.size);
+        }
     }
     memory().table.erase(address);
     refund(*allocation.device, allocation.occupied);

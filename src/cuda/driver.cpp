@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <atomic>
 #include <mutex>
+#include <utility>
 
 #include "base/log.hpp"
 #include "config/config.hpp"
@@ -21,29 +21,19 @@ namespace {
 
 constexpr char kLibrary[] = "libcuda.so.1";
 
-std::atomic<const Driver*> found{nullptr};
-
-/// The newest shared object of the process when we last looked, held so that it cannot be unmapped:
-/// objects loaded later are appended behind it, so one pointer tells whether there is anything new.
-std::atomic<const link_map*> newest{nullptr};
-void* newest_handle = nullptr;
-
-void remember_newest() noexcept {
+/// The last object in the process's list, held by `handle`; null when it cannot be.
+const link_map* hold_newest(void*& handle) noexcept {
     void* self = dlopen(nullptr, RTLD_LAZY);
     link_map* map = nullptr;
     if (self == nullptr || dlinfo(self, RTLD_DI_LINKMAP, &map) != 0) {
-        return;
+        return nullptr;
     }
     while (map->l_next != nullptr) {
         map = map->l_next;
     }
     dlclose(self);
-    void* handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    newest.store(handle != nullptr ? map : nullptr, std::memory_order_release);
-    if (newest_handle != nullptr) {
-        dlclose(newest_handle);
-    }
-    newest_handle = handle;
+    handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    return handle != nullptr ? map : nullptr;
 }
 
 bool load_table(void* library, Driver& driver) noexcept {
@@ -68,42 +58,34 @@ bool load_table(void* library, Driver& driver) noexcept {
     return true;
 }
 
-[[gnu::cold]] const Driver* look() noexcept {
+}  // namespace
+
+std::atomic<const Driver*> Driver::found_{nullptr};
+std::atomic<const link_map*> Driver::newest_{nullptr};
+
+[[gnu::cold]] const Driver* Driver::look() noexcept {
     static std::mutex mutex;
     static Driver table;
     static bool unusable = false;
+    static void* newest_handle = nullptr;
     std::lock_guard lock(mutex);
-    if (const Driver* driver = found.load(std::memory_order_acquire); driver != nullptr) {
+    if (const Driver* driver = found_.load(std::memory_order_acquire); driver != nullptr) {
         return driver;
     }
-    if (unusable || !config::params().pml_cuda) {
-        return nullptr;
-    }
-    void* library = dlopen(kLibrary, RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) {
-        remember_newest();
-        return nullptr;
-    }
+    unusable = unusable || !config::params().pml_cuda;
+    void* library = unusable ? nullptr : dlopen(kLibrary, RTLD_LAZY | RTLD_NOLOAD);
     // The handle is kept on purpose: the driver must outlive everything that may call it.
-    if (!load_table(library, table)) {
-        unusable = true;
+    if (library == nullptr || !load_table(library, table)) {
+        unusable = unusable || library != nullptr;
+        void* handle = nullptr;
+        newest_.store(hold_newest(handle), std::memory_order_release);
+        if (void* before = std::exchange(newest_handle, handle); before != nullptr) {
+            dlclose(before);
+        }
         return nullptr;
     }
-    found.store(&table, std::memory_order_release);
+    found_.store(&table, std::memory_order_release);
     return &table;
-}
-
-}  // namespace
-
-const Driver* Driver::find() noexcept {
-    if (const Driver* driver = found.load(std::memory_order_acquire); driver != nullptr) {
-        return driver;
-    }
-    const link_map* last = newest.load(std::memory_order_acquire);
-    if (last != nullptr && last->l_next == nullptr) {
-        return nullptr;
-    }
-    return look();
 }
 
 const char* Driver::name_of(CUresult result) const noexcept {

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cuda.h>
+#include <link.h>
+
+#include <atomic>
 
 #include "base/result.hpp"
 
@@ -56,9 +59,26 @@ struct Driver {
     /// nothing changed.
     static const Driver* find() noexcept;
 
+ private:
+    static const Driver* look() noexcept;
+    static std::atomic<const Driver*> found_;
+    /// The newest shared object of the process when we last looked, held so that it cannot be
+    /// unmapped: objects loaded later are appended behind it, so one pointer tells whether there is
+    /// anything new.
+    static std::atomic<const link_map*> newest_;
+
+ public:
     /// The error's name, for example "CUDA_ERROR_OUT_OF_MEMORY"; never null.
     const char* name_of(CUresult result) const noexcept;
 };
+
+inline const Driver* Driver::find() noexcept {
+    if (const Driver* driver = found_.load(std::memory_order_acquire); driver != nullptr) {
+        return driver;
+    }
+    const link_map* last = newest_.load(std::memory_order_acquire);
+    return last != nullptr && last->l_next == nullptr ? nullptr : look();
+}
 
 /// True when the error only says that CUDA is not up yet or is already gone (not initialised,
 /// deinitialised, context destroyed): a reason to do nothing, not to complain.

@@ -6,13 +6,14 @@
 #include <cstdlib>
 
 #include "base/log.hpp"
+#include "cuda/driver.hpp"
 #include "engine/piece.hpp"
+#include "memory/always_host.hpp"
 #include "memory/copy.hpp"
 
 namespace beeline::engine {
 namespace {
 
-constexpr int kMessagesPerPoll = 16;
 constexpr unsigned kUcxEvery = 16;        // polls between two looks at a quiet UCX
 constexpr unsigned kUcxInterest = 512;    // polls UCX stays interesting after an event
 constexpr std::size_t kHeaderRoom = 640;  // largest header in a slot (an RTS)
@@ -181,9 +182,7 @@ void Engine::remove_communicator(Communicator* communicator) {
 
 int Engine::progress() {
     int events = 0;
-    if (shm_ != nullptr) {
-        events += shm_->progress(kMessagesPerPoll);
-    }
+    events += poll();
     if (!pulls_.empty()) {
         poll_pulls(events);
     }
@@ -260,8 +259,11 @@ void Engine::release_device_resources() {
 }
 
 void Engine::classify(Request& request) noexcept {
-    request.where_ =
-        request.buffer_.bytes != 0 ? memory::classify(request.buffer_.address) : memory::Pointer{};
+    const void* address = request.buffer_.address;
+    request.where_ = request.buffer_.bytes == 0 || cuda::Driver::find() == nullptr ||
+                             memory::always_host(address)
+                         ? memory::Pointer{}
+                         : memory::classify(address);
 }
 
 Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
@@ -300,8 +302,10 @@ void Engine::finish(Request& request, Status status) {
         table_.remove(request.id_);
         request.id_ = 0;
     }
-    std::free(request.bounce_);
-    request.bounce_ = nullptr;
+    if (request.bounce_ != nullptr) {
+        std::free(request.bounce_);
+        request.bounce_ = nullptr;
+    }
     request.active_ = false;
     request.outcome.status = status;
     request.done(&request);

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -74,10 +75,15 @@ class Engine {
 
     /// Starts a send. `destination` is a valid rank. On an error nothing was started and done is
     /// not called.
+    /// `where` is what the buffer's address was found to be during this call of MPI; null: not
+    /// asked yet.
     Status send(Request& request, Communicator& communicator, int destination, int tag,
-                const Buffer& buffer, SendMode mode);
-    /// Sends a small host message at once, without a request; false when that is not possible now.
-    bool try_send(Communicator& communicator, int destination, int tag, const Buffer& buffer);
+                const Buffer& buffer, SendMode mode, const memory::Pointer* where = nullptr);
+    /// Sends `bytes` in a row at once, without a request, when they are few and host memory; false
+    /// when that is not possible now. `where` has a value afterwards if the driver was asked what
+    /// `data` is.
+    bool try_send(Communicator& communicator, int destination, int tag, const void* data,
+                  std::size_t bytes, std::optional<memory::Pointer>& where);
     /// Starts a receive; source may be match::kAnySource, tag match::kAnyTag.
     Status receive(Request& request, Communicator& communicator, int source, int tag,
                    const Buffer& buffer);
@@ -95,6 +101,9 @@ class Engine {
 
     /// Makes progress; the number of events.
     int progress();
+    /// Takes what is in shared memory and does nothing else: for a caller that waits for a message
+    /// and makes progress() every now and then.
+    int poll() { return shm_ != nullptr && shm_->pending() ? take_arrived() : 0; }
     /// True when nothing of ours waits to be sent.
     bool idle() const noexcept;
     /// Closes connections, calling `progress_host` while it waits.
@@ -117,6 +126,11 @@ class Engine {
     };
 
     explicit Engine(const config::Params& params);
+
+    // small.cpp: small host messages through shared memory
+    int take_arrived();
+    void on_message(const mover::shm::Arrival& arrival);
+    void place(Request& request, const wire::Eager& eager, const mover::shm::Arrival& arrival);
 
     // arrival.cpp: from the lanes to matching
     static void on_shm(void* self, const mover::shm::Arrival& arrival);
@@ -144,7 +158,9 @@ class Engine {
     // send.cpp: the start of a send
     static wire::Envelope envelope_of(const Communicator& communicator, int tag,
                                       std::uint32_t sequence, std::size_t bytes,
-                                      std::uint64_t id) noexcept;
+                                      std::uint64_t id) noexcept {
+        return {communicator.rank, tag, sequence, 0, bytes, id};
+    }
     protocol::SendChoice choose(const Request& request) const noexcept;
     Status begin(Request& request);
     bool eager_shm(Request& request);
@@ -167,6 +183,7 @@ class Engine {
     void scatter(Request& request, std::span<const std::byte> data);
     void from_self(Request& request, Request& sender);
     void from_ucx(Request& request, const Arrived& arrived);
+    bool fetch_part(Request& request, const Arrived& arrived);
     void from_offers(Request& request, const Arrived& arrived);
     protocol::Situation situation_of(const Request& request, const Arrived& arrived) const noexcept;
     void ask_staged(Request& request, std::uint32_t sender_chunk);

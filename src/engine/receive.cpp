@@ -197,6 +197,9 @@ void Engine::from_ucx(Request& request, const Arrived& arrived) {
         ask_staged(request, arrived.sender_chunk);
         return;
     }
+    if (arrived.payload.bytes > request.outcome.bytes && fetch_part(request, arrived)) {
+        return;
+    }
     request.outcome.path = protocol::Path::kUcx;
     request.outcome.reason = protocol::Reason::kHostMemory;
     std::byte* into = request.data_;
@@ -222,6 +225,26 @@ void Engine::from_ucx(Request& request, const Arrived& arrived) {
         ended.engine = this;
         on_fetched(&ended, status);
     }
+}
+
+/// A message longer than its receive: UCX would bring all of it, for which there may be no memory,
+/// so the part that fits is asked for in chunks. False when UCX's offer can no longer be refused.
+bool Engine::fetch_part(Request& request, const Arrived& arrived) {
+    const bool told = ucx_->can_reject(arrived.payload);
+    if (!told && request.outcome.bytes != 0) {
+        return false;
+    }
+    ucx_->reject(arrived.payload);
+    if (request.outcome.bytes != 0) {
+        ask_staged(request, arrived.sender_chunk);
+        return true;
+    }
+    if (told) {
+        send_cts(request, 0, 0);  // ends the send
+    }
+    request.outcome.path = protocol::Path::kUcx;
+    receive_done(request, Status::kOk);
+    return true;
 }
 
 void Engine::on_fetched(mover::ucx::Operation* operation, Status status) {

@@ -13,18 +13,6 @@
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
-wire::Envelope Engine::envelope_of(const Communicator& communicator, int tag,
-                                   std::uint32_t sequence, std::size_t bytes,
-                                   std::uint64_t id) noexcept {
-    wire::Envelope envelope;
-    envelope.source = communicator.rank;
-    envelope.tag = tag;
-    envelope.sequence = sequence;
-    envelope.bytes = bytes;
-    envelope.sender_request = id;
-    return envelope;
-}
-
 namespace {
 
 std::span<const std::byte> bytes_of(const wire::Eager& header) noexcept {
@@ -107,43 +95,8 @@ protocol::SendChoice Engine::choose(const Request& request) const noexcept {
     return protocol::choose_start(facts, limits_);
 }
 
-bool Engine::try_send(Communicator& communicator, int destination, int tag, const Buffer& buffer) {
-    Peer* peer = communicator.process(destination);
-    if (peer == nullptr || peer->link == nullptr || buffer.bytes > limits_.eager ||
-        buffer.layout != nullptr || !waiting_sends_.empty() || tracing_ ||
-        cuda::Driver::find() != nullptr) {  // a pointer could be a device's: send() classifies it
-        return false;
-    }
-    match::Sequencer& order = communicator.at(destination).order;
-    wire::Eager header;
-    header.common.context = communicator.id;
-    if (sizeof header + buffer.bytes <= mover::shm::Lane::kInlineBytes) {
-        header.envelope = envelope_of(communicator, tag, order.peek_to_send(), buffer.bytes, 0);
-        if (!shm_->send_inline(*peer->link, bytes_of(header),
-                               {static_cast<const std::byte*>(buffer.address), buffer.bytes})) {
-            return false;
-        }
-    } else {
-        std::uint32_t index = 0;
-        std::byte* slot = shm_->take_slot(index);
-        if (slot == nullptr) {
-            return false;
-        }
-        header.envelope = envelope_of(communicator, tag, order.peek_to_send(), buffer.bytes, 0);
-        std::memcpy(slot, &header, sizeof header);
-        std::memcpy(slot + sizeof header, buffer.address, buffer.bytes);
-        if (!shm_->send_slot(*peer->link, index, sizeof header + buffer.bytes)) {
-            shm_->drop_slot(index);
-            return false;
-        }
-    }
-    order.next_to_send();
-    count(protocol::Path::kShm, buffer.bytes, protocol::Reason::kSmall);
-    return true;
-}
-
 Status Engine::send(Request& request, Communicator& communicator, int destination, int tag,
-                    const Buffer& buffer, SendMode mode) {
+                    const Buffer& buffer, SendMode mode, const memory::Pointer* where) {
     Peer* peer = communicator.process(destination);
     if (peer == nullptr) {
         return Status::kUnreachable;
@@ -165,7 +118,11 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.pieces_ = 0;
     request.started_ = 0;
     request.id_ = 0;
-    classify(request);
+    if (where != nullptr) {
+        request.where_ = *where;
+    } else {
+        classify(request);
+    }
     if (buffer.bytes != 0 && buffer.layout == nullptr) {
         request.data_ = static_cast<std::byte*>(buffer.address);
     } else if (buffer.bytes != 0 && buffer.layout->contiguous(buffer.count)) {

@@ -2,6 +2,7 @@
 // Queues of intrusive nodes, one for each (source, tag), in a hash table of queue heads.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -89,5 +90,67 @@ class KeyedQueues {
     std::size_t keys_ = 0;
     unsigned bits_ = 0;  // log2 of the number of buckets
 };
+
+inline void KeyedQueues::append(QueueNode* node) noexcept {
+    assert(!node->queued());
+    QueueNode* head = find(node->source, node->tag);
+    if (head != nullptr) {
+        QueueNode* youngest = head->previous_;
+        node->next_ = head;
+        node->previous_ = youngest;
+        youngest->next_ = node;
+        head->previous_ = node;
+        return;
+    }
+    if (keys_ >= bucket_count()) {
+        grow();
+    }
+    node->next_ = node->previous_ = node;
+    hang(node, &buckets_[bucket_of(node->source, node->tag)]);
+    ++keys_;
+}
+
+inline void KeyedQueues::remove(QueueNode* node) noexcept {
+    assert(node->queued());
+    QueueNode* heir = node->next_;
+    if (node->chain_link_ != nullptr) {
+        if (heir == node) {
+            --keys_;
+            take_down(node);
+        } else {
+            // The heir takes the place in the chain.
+            heir->chain_ = node->chain_;
+            heir->chain_link_ = node->chain_link_;
+            *heir->chain_link_ = heir;
+            if (heir->chain_ != nullptr) {
+                heir->chain_->chain_link_ = &heir->chain_;
+            }
+            node->chain_ = nullptr;
+            node->chain_link_ = nullptr;
+        }
+    }
+    node->previous_->next_ = heir;
+    heir->previous_ = node->previous_;
+    node->next_ = node->previous_ = nullptr;
+}
+
+/// Inserts `head` in the bucket's chain before what `link` points to.
+inline void KeyedQueues::hang(QueueNode* head, QueueNode** link) noexcept {
+    head->chain_ = *link;
+    head->chain_link_ = link;
+    if (head->chain_ != nullptr) {
+        head->chain_->chain_link_ = &head->chain_;
+    }
+    *link = head;
+}
+
+inline void KeyedQueues::take_down(QueueNode* head) noexcept {
+    *head->chain_link_ = head->chain_;
+    if (head->chain_ != nullptr) {
+        head->chain_->chain_link_ = head->chain_link_;
+    }
+    head->chain_ = nullptr;
+    head->chain_link_ = nullptr;
+}
 
 }  // namespace beeline::match

@@ -87,7 +87,12 @@ class Matcher {
     }
 
  private:
+    static bool has_wildcard(std::int32_t source, std::int32_t tag) noexcept {
+        return source == kAnySource || tag == kAnyTag;
+    }
     void unqueue(Posted* receive) noexcept;
+    Posted* older_wildcard(std::int32_t source, std::int32_t tag, Posted* oldest) const noexcept;
+    Unexpected* probe_wildcard(std::int32_t source, std::int32_t tag) noexcept;
 
     KeyedQueues posted_;  // a wildcard is a key like any other
     KeyedQueues unexpected_;
@@ -97,5 +102,65 @@ class Matcher {
     std::size_t wildcard_count_ = 0;  // and with one
     std::size_t unexpected_count_ = 0;
 };
+
+inline Posted* Matcher::arrive(std::int32_t source, std::int32_t tag) noexcept {
+    Posted* oldest = nullptr;
+    if (exact_count_ != 0) {
+        oldest = static_cast<Posted*>(posted_.find(source, tag));
+    }
+    if (wildcard_count_ != 0) {
+        oldest = older_wildcard(source, tag, oldest);
+    }
+    if (oldest != nullptr) {
+        unqueue(oldest);
+    }
+    return oldest;
+}
+
+inline void Matcher::add_unexpected(Unexpected* message) noexcept {
+    unexpected_.append(message);
+    arrivals_.push_back(message);
+    ++unexpected_count_;
+}
+
+inline Unexpected* Matcher::post(Posted* receive) noexcept {
+    if (unexpected_count_ != 0) {
+        if (Unexpected* message = probe(receive->source, receive->tag)) {
+            extract(message);
+            return message;
+        }
+    }
+    receive->stamp_ = next_stamp_++;
+    posted_.append(receive);
+    ++(has_wildcard(receive->source, receive->tag) ? wildcard_count_ : exact_count_);
+    return nullptr;
+}
+
+inline Unexpected* Matcher::probe(std::int32_t source, std::int32_t tag) noexcept {
+    if (unexpected_count_ == 0) {
+        return nullptr;
+    }
+    return has_wildcard(source, tag) ? probe_wildcard(source, tag)
+                                     : static_cast<Unexpected*>(unexpected_.find(source, tag));
+}
+
+inline void Matcher::extract(Unexpected* message) noexcept {
+    unexpected_.remove(message);
+    List<Unexpected>::remove(message);
+    --unexpected_count_;
+}
+
+inline bool Matcher::cancel(Posted* receive) noexcept {
+    if (!receive->queued()) {
+        return false;
+    }
+    unqueue(receive);
+    return true;
+}
+
+inline void Matcher::unqueue(Posted* receive) noexcept {
+    posted_.remove(receive);
+    --(has_wildcard(receive->source, receive->tag) ? wildcard_count_ : exact_count_);
+}
 
 }  // namespace beeline::match

@@ -98,3 +98,11 @@ tests_mpi_problem_LDADD = -lcuda $(OMPI_LIBS)
 tests_mpi_problem_DEPENDENCIES = $(examples_dependencies)
 TESTS += tests/mpi/stock_crashes.sh
 EXTRA_DIST += tests/mpi/stock_crashes.sh
+
+# --- messages and datatypes beyond 32 bits
+check_PROGRAMS += tests/mpi/large_counts
+tests_mpi_large_counts_SOURCES = tests/mpi/large_counts.cpp tests/mpi/harness.hpp
+tests_mpi_large_counts_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_large_counts_LDADD = $(mpi_test_ldadd)
+TESTS += tests/mpi/large_counts_test.sh
+EXTRA_DIST += tests/mpi/large_counts_test.sh

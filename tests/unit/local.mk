@@ -5,7 +5,7 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/datatype/layout_test.cpp \
 	tests/unit/engine/address_test.cpp tests/unit/engine/request_table_test.cpp \
 	tests/unit/match/matcher_test.cpp tests/unit/match/sequencer_test.cpp \
-	tests/unit/memory/pointer_test.cpp \
+	tests/unit/memory/always_host_test.cpp tests/unit/memory/pointer_test.cpp \
 	tests/unit/mover/shm/lane_test.cpp tests/unit/mover/shm/segment_test.cpp \
 	tests/unit/protocol/choice_test.cpp tests/unit/protocol/limits_test.cpp \
 	tests/unit/protocol/protocol_test.cpp tests/unit/protocol/situations.hpp \

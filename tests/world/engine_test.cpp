@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 
 #include "tests/world/message_memory.hpp"
@@ -150,8 +151,10 @@ class Player {
                                                       message.skew, message.from_gaps);
         work.memory->fill(content(message.bytes, static_cast<unsigned>(index)));
         engine::Buffer buffer = work.memory->all();
-        if (!message.synchronous &&
-            rank_.engine().try_send(rank_.world(), message.destination, message.tag, buffer)) {
+        std::optional<memory::Pointer> where;
+        if (!message.synchronous && buffer.layout == nullptr &&
+            rank_.engine().try_send(rank_.world(), message.destination, message.tag, buffer.address,
+                                    buffer.bytes, where)) {
             work.ticket.done = true;
             return;
         }

@@ -61,8 +61,9 @@ std::vector<std::size_t> sizes(const Options& options) {
 
 int run_sizes(const Options& options, gpu::Gpu* gpu, const World& world) {
     const bool collective = is_collective(options.operation);
-    const auto workload = collective ? make_collective(options, gpu, world.comm)
-                                     : make_point_to_point(options, gpu, world.comm);
+    const auto workload = collective            ? make_collective(options, gpu, world.comm)
+                          : options.threads > 1 ? make_threaded(options, world.comm)
+                                                : make_point_to_point(options, gpu, world.comm);
     PathCounters paths(
         collective ? std::vector<std::string>{"coll_beeline_calls_"}
                    : std::vector<std::string>{"pml_beeline_bytes_", "pml_beeline_messages_"});
@@ -84,6 +85,20 @@ int run_sizes(const Options& options, gpu::Gpu* gpu, const World& world) {
     return right ? 0 : kWrongData;
 }
 
+/// Empty when the test can run in several threads.
+std::string why_no_threads(const Options& options) {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    if (is_collective(options.operation)) {
+        return "--threads is for latency, bw and bibw";
+    }
+    if (options.kinds[0] != gpu::Kind::kHost || options.kinds[1] != gpu::Kind::kHost) {
+        return "--threads is for host memory";
+    }
+    return level == MPI_THREAD_MULTIPLE ? ""
+                                        : "this MPI library was built without MPI_THREAD_MULTIPLE";
+}
+
 int run(int argc, char** argv, const World& world) {
     int exit_code = 0;
     const auto options = parse(argc, argv, world.rank == 0, exit_code);
@@ -94,6 +109,9 @@ int run(int argc, char** argv, const World& world) {
     if (!is_collective(options->operation) && world.ranks != 2) {
         complaint = std::string(to_string(options->operation)) + " runs between 2 ranks, not " +
                     std::to_string(world.ranks) + "; start it with mpirun -n 2";
+    }
+    if (options->threads > 1) {
+        complaint = why_no_threads(*options);
     }
     if (!agree(world, complaint)) {
         return kCannotRun;
@@ -118,7 +136,11 @@ int run(int argc, char** argv, const World& world) {
 }  // namespace beeline::bench
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
+    int level = MPI_THREAD_SINGLE;
+    MPI_Init_thread(
+        &argc, &argv,
+        beeline::bench::wants_threads(argc, argv) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+        &level);
     beeline::bench::World world;
     MPI_Comm_rank(world.comm, &world.rank);
     MPI_Comm_size(world.comm, &world.ranks);

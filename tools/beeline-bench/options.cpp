@@ -140,6 +140,10 @@ void add_options(CLI::App& app, Options& options, Text& text) {
         ->check(CLI::Range(0, 100000000));
     app.add_option("-W,--window-size", options.window, "Messages in flight in bw and bibw")
         ->check(CLI::Range(1, 4096));
+    app.add_option("-t,--threads", options.threads,
+                   "Threads of each rank in latency, bw and bibw, each pair with its own messages "
+                   "(MPI_THREAD_MULTIPLE)")
+        ->check(CLI::Range(1, 64));
     app.add_flag("!--no-validate", options.validate, "Do not check what arrives");
     app.add_option("--json", options.json, "Write the rows to this file as well");
 }
@@ -204,6 +208,12 @@ bool is_collective(Operation operation) noexcept {
             return true;
     }
     return false;
+}
+
+bool wants_threads(int argc, char** argv) noexcept {
+    return std::any_of(argv, argv + argc, [](std::string_view word) {
+        return word.starts_with("-t") || word.starts_with("--threads");
+    });
 }
 
 std::string Options::sides() const {

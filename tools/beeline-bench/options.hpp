@@ -31,12 +31,16 @@ struct Options {
     int milliseconds = 150;          ///< about how long the clock runs for each size
     int warmup = -1;                 ///< for each size; negative: by size
     int window = 64;                 ///< messages in flight in bw and bibw
+    int threads = 1;                 ///< of each rank, in latency, bw and bibw
     bool validate = true;
     std::string json;  ///< file to write, empty for none
 
     /// "D D": the sides in OSU's letters.
     std::string sides() const;
 };
+
+/// Whether the command line asks for threads, which MPI must know at its start.
+bool wants_threads(int argc, char** argv) noexcept;
 
 /// Parses the command line. Without a value the program is to end with `exit_code`; whatever there
 /// was to say (help, or what is wrong) has then been printed, if `speaks`.

@@ -65,7 +65,8 @@ nlohmann::json make_row(const Row& row, const std::string& name, double value, c
 
 std::string title(const Options& options, int ranks) {
     return std::string("beeline-bench ") + to_string(options.operation) + " " + options.sides() +
-           ", " + std::to_string(ranks) + " ranks";
+           ", " + std::to_string(ranks) + " ranks" +
+           (options.threads > 1 ? ", " + std::to_string(options.threads) + " threads each" : "");
 }
 
 void print_header(const Options& options, int ranks) {

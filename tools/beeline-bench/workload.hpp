@@ -37,6 +37,10 @@ class Workload {
 /// The latency, bw and bibw tests between ranks 0 and 1 of `comm`.
 std::unique_ptr<Workload> make_point_to_point(const Options& options, gpu::Gpu* gpu, MPI_Comm comm);
 
+/// The same in `options.threads` threads of each rank at once, on host memory. MPI must have been
+/// started with MPI_THREAD_MULTIPLE.
+std::unique_ptr<Workload> make_threaded(const Options& options, MPI_Comm comm);
+
 /// The collective tests over `comm`.
 std::unique_ptr<Workload> make_collective(const Options& options, gpu::Gpu* gpu, MPI_Comm comm);
 

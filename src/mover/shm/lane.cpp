@@ -17,11 +17,6 @@ constexpr std::size_t kSlotsInTurn = 16;
 
 }  // namespace
 
-// Memory order: a sender fills the cell (and the slot it names) and then stores the cell's sequence
-// with release; the receiver loads the sequence with acquire before it reads either. The receiver
-// is done with a cell, slot or chunk before it stores the freeing value with release; whoever takes
-// it next loads that with acquire.
-
 Lane::Lane(Segment own, Receiver receiver) noexcept : own_(std::move(own)), receiver_(receiver) {}
 
 Result<std::unique_ptr<Lane>> Lane::create(const Geometry& geometry, Receiver receiver) noexcept {
@@ -64,48 +59,6 @@ Result<std::unique_ptr<Link>> Lane::connect(const Location& peer) noexcept {
     return link;
 }
 
-template <Queue kQueue>
-Cell* Lane::claim(Link& to) noexcept {
-    std::atomic<std::uint64_t>& tail = to.segment.tail<kQueue>();
-    std::uint64_t position = tail.load(std::memory_order_relaxed);
-    for (;;) {
-        Cell& cell = to.segment.cell<kQueue>(position);
-        const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
-        if (sequence == position) {
-            if (tail.compare_exchange_weak(position, position + 1, std::memory_order_relaxed)) {
-                return &cell;
-            }
-        } else if (sequence < position) {
-            return nullptr;  // the receiver has not read the cell of the lap before
-        } else {
-            position = tail.load(std::memory_order_relaxed);
-        }
-    }
-}
-
-template <Queue kQueue>
-bool Lane::put(Link& to, std::span<const std::byte> head,
-               std::span<const std::byte> tail) noexcept {
-    Cell* cell = claim<kQueue>(to);
-    if (cell == nullptr) {
-        return false;
-    }
-    auto* body = reinterpret_cast<std::byte*>(cell) + offsetof(Cell, body);
-    std::memcpy(body, head.data(), head.size());
-    if (!tail.empty()) {
-        std::memcpy(body + head.size(), tail.data(), tail.size());
-    }
-    cell->bytes = static_cast<std::uint32_t>(head.size() + tail.size()) & 0x7fffffffU;
-    cell->in_slot = 0;
-    publish(to, *cell);
-    return true;
-}
-
-template bool Lane::put<Queue::kNarrow>(Link&, std::span<const std::byte>,
-                                        std::span<const std::byte>) noexcept;
-template bool Lane::put<Queue::kWide>(Link&, std::span<const std::byte>,
-                                      std::span<const std::byte>) noexcept;
-
 std::byte* Lane::take_slot(std::uint32_t& index) noexcept {
     // Few slots in turn stay in the cache; looking at many returned ones at once overlaps the cache
     // misses.
@@ -128,15 +81,17 @@ std::byte* Lane::take_slot(std::uint32_t& index) noexcept {
 }
 
 bool Lane::send_slot(Link& to, std::uint32_t index, std::size_t bytes) noexcept {
-    Cell* cell = claim<Queue::kNarrow>(to);
-    if (cell == nullptr) {
+    const std::uint64_t position = claim<Queue::kNarrow>(to);
+    if (position == kFull) {
         return false;
     }
+    Cell& cell = to.segment.cell<Queue::kNarrow>(position);
     own_.slot(index).busy.store(1, std::memory_order_relaxed);
-    cell->bytes = static_cast<std::uint32_t>(bytes) & 0x7fffffffU;
-    cell->in_slot = 1;
-    cell->slot = static_cast<std::uint16_t>(index);
-    publish(to, *cell);
+    cell.bytes = static_cast<std::uint32_t>(bytes) & 0x7fffffffU;
+    cell.in_slot = 1;
+    cell.slot = static_cast<std::uint16_t>(index);
+    cell.sender = to.index;
+    cell.sequence.store(position + 1, std::memory_order_release);
     const std::size_t end = sent_begin_ + sent_count_;
     sent_slots_[end < sent_slots_.size() ? end : end - sent_slots_.size()] = index;
     ++sent_count_;
@@ -163,58 +118,28 @@ void Lane::drop_chunk(std::uint32_t index) noexcept {
     own_.header().chunk_busy[index].store(0, std::memory_order_release);
 }
 
-template <Queue kQueue>
-int Lane::drain(int limit) noexcept {
-    std::uint64_t& head = head_[static_cast<std::size_t>(kQueue)];
-    int read = 0;
-    while (read < limit) {
-        Cell& cell = own_.cell<kQueue>(head);
-        if (cell.sequence.load(std::memory_order_acquire) != head + 1) {
-            break;
-        }
-        // Advance first: the callback may make progress again. The cell is freed after it has been
-        // read.
-        const std::uint64_t position = head++;
-        deliver(cell, kQueue == Queue::kNarrow ? kNarrowBody : kWideBody);
-        cell.sequence.store(position + own_.cells<kQueue>(), std::memory_order_release);
-        ++read;
-    }
-    return read;
-}
-
 int Lane::progress(int limit) noexcept {
-    const int narrow = drain<Queue::kNarrow>(limit);
-    return narrow + drain<Queue::kWide>(limit - narrow);
+    return progress(limit,
+                    [&](const Arrival& arrival) { receiver_.arrived(receiver_.self, arrival); });
 }
 
-void Lane::deliver(const Cell& cell, std::size_t room) noexcept {
-    const std::uint32_t sender = cell.sender;
-    const std::uint32_t bytes = cell.bytes;  // read once: the peer could change it
-    if (cell.in_slot == 0) {
-        const auto* body = reinterpret_cast<const std::byte*>(&cell) + offsetof(Cell, body);
-        if (bytes <= room) {
-            receiver_.arrived(receiver_.self, {{body, bytes}, sender, 0, false});
-        } else {
-            log_once(LogLevel::kError, "shm.cell",
-                     "a local peer (entry %u) claims %u bytes in a cell of %zu: ignored", sender,
-                     bytes, room);
-        }
-        return;
-    }
+void Lane::overlong(const Cell& cell, std::uint32_t bytes, std::size_t room) noexcept {
+    log_once(LogLevel::kError, "shm.cell",
+             "a local peer (entry %u) claims %u bytes in a cell of %zu: ignored",
+             unsigned{cell.sender}, bytes, room);
+}
+
+/// The segment of the sender whose slot a cell names; null, logged, when there is no such slot.
+Segment* Lane::named_slot(std::uint32_t sender, std::uint32_t slot) noexcept {
     Segment* from = segment_of(sender);
-    const std::uint32_t index = cell.slot;
-    if (from == nullptr || index >= from->geometry().slots) {
+    if (from == nullptr || slot >= from->geometry().slots) {
         log_once(
             LogLevel::kError, "shm.slot",
             "a local peer (entry %u) names slot %u, which cannot be reached: its message is lost",
-            sender, index);
-        return;
+            sender, slot);
+        return nullptr;
     }
-    Slot& slot = from->slot(index);
-    if (bytes <= from->geometry().slot_bytes) {
-        receiver_.arrived(receiver_.self, {{from->slot_body(index), bytes}, sender, index, true});
-    }
-    slot.busy.store(0, std::memory_order_release);
+    return from;
 }
 
 Segment* Lane::segment_of(std::uint32_t sender) noexcept {

@@ -3,8 +3,10 @@
 // chunks per sender.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -32,7 +34,8 @@ struct Receiver {
 /// A peer's segment as we send to it.
 struct Link {
     Segment segment;
-    std::uint16_t index = 0;  ///< of this process in the peer's directory
+    std::uint16_t index = 0;         ///< of this process in the peer's directory
+    std::uint64_t read[2] = {0, 0};  ///< what the peer had read of each queue when we last looked
 };
 
 /// The lane of one process. One caller at a time.
@@ -74,7 +77,16 @@ class Lane {
     std::byte* take_chunk(std::uint32_t& index) noexcept;
     void drop_chunk(std::uint32_t index) noexcept;
 
-    /// Reads at most `limit` messages; the number read.
+    /// Whether progress() would find a message.
+    bool pending() const noexcept { return arrived<Queue::kNarrow>() || arrived<Queue::kWide>(); }
+    /// Hands at most `limit` messages to `take(const Arrival&)`; their number. `take` may make
+    /// progress again.
+    template <class Take>
+    int progress(int limit, Take&& take) noexcept {
+        const int narrow = drain<Queue::kNarrow>(limit, take);
+        return narrow + drain<Queue::kWide>(limit - narrow, take);
+    }
+    /// The same, to the receiver the lane was made with.
     int progress(int limit) noexcept;
 
     /// The memory of a sender's chunk; empty when the sender or the index is not valid.
@@ -90,28 +102,119 @@ class Lane {
 
  private:
     Lane(Segment own, Receiver receiver) noexcept;
+    static constexpr std::uint64_t kFull = UINT64_MAX;
     template <Queue kQueue>
-    Cell* claim(Link& to) noexcept;
+    bool arrived() const noexcept {
+        const std::uint64_t head = head_[static_cast<std::size_t>(kQueue)];
+        return own_.cell<kQueue>(head).sequence.load(std::memory_order_acquire) == head + 1;
+    }
+    template <Queue kQueue>
+    std::uint64_t claim(Link& to) noexcept;
     template <Queue kQueue>
     bool put(Link& to, std::span<const std::byte> head, std::span<const std::byte> tail) noexcept;
-    template <Queue kQueue>
-    int drain(int limit) noexcept;
-    void publish(Link& to, Cell& cell) noexcept {
-        cell.sender = to.index;
-        const std::uint64_t position = cell.sequence.load(std::memory_order_relaxed);
-        cell.sequence.store(position + 1, std::memory_order_release);
-    }
-    void deliver(const Cell& cell, std::size_t room) noexcept;
+    template <Queue kQueue, class Take>
+    int drain(int limit, Take& take) noexcept;
+    template <class Take>
+    void deliver_slot(const Cell& cell, Take& take) noexcept;
+    void overlong(const Cell& cell, std::uint32_t bytes, std::size_t room) noexcept;
+    Segment* named_slot(std::uint32_t sender, std::uint32_t slot) noexcept;
     Segment* segment_of(std::uint32_t sender) noexcept;
 
     Segment own_;
     Receiver receiver_;
     std::uint64_t head_[2] = {0, 0};  // next position to read, of each queue
+    unsigned draining_[2] = {0, 0};   // depth of the calls that read it
     std::vector<std::uint32_t> free_slots_;
     std::vector<std::uint32_t> sent_slots_;  // a ring: oldest first, freed by their receivers
     std::size_t sent_begin_ = 0;
     std::size_t sent_count_ = 0;
     std::vector<std::unique_ptr<Segment>> senders_;  // by index in our directory
 };
+
+// Memory order: a sender fills the cell (and the slot it names) and then stores the cell's sequence
+// with release; the receiver loads the sequence with acquire before it reads either. The receiver
+// is done with cells before it stores how far it has read with release; a sender loads that with
+// acquire before it fills one of them again. Slots and chunks are freed the same way. A sender
+// looks at how far the receiver has read only when it would otherwise think the queue full, and the
+// receiver never writes to a cell: so a train of messages costs a sender no load that misses.
+
+template <Queue kQueue>
+inline std::uint64_t Lane::claim(Link& to) noexcept {
+    std::atomic<std::uint64_t>& tail = to.segment.tail<kQueue>();
+    std::uint64_t& read = to.read[static_cast<std::size_t>(kQueue)];
+    std::uint64_t position = tail.load(std::memory_order_relaxed);
+    // Signed: `read` is newer than `position`, and others may have moved on in between.
+    const auto cells = static_cast<std::int64_t>(to.segment.cells<kQueue>());
+    do {
+        if (static_cast<std::int64_t>(position - read) >= cells) {
+            read = to.segment.read<kQueue>().load(std::memory_order_acquire);
+            if (static_cast<std::int64_t>(position - read) >= cells) {
+                return kFull;
+            }
+        }
+    } while (!tail.compare_exchange_weak(position, position + 1, std::memory_order_relaxed));
+    return position;
+}
+
+template <Queue kQueue>
+inline bool Lane::put(Link& to, std::span<const std::byte> head,
+                      std::span<const std::byte> tail) noexcept {
+    const std::uint64_t position = claim<kQueue>(to);
+    if (position == kFull) {
+        return false;
+    }
+    Cell& cell = to.segment.cell<kQueue>(position);
+    std::byte* body = Segment::body<kQueue>(cell);
+    std::memcpy(body, head.data(), head.size());
+    if (!tail.empty()) {
+        std::memcpy(body + head.size(), tail.data(), tail.size());
+    }
+    cell.bytes = static_cast<std::uint32_t>(head.size() + tail.size()) & 0x7fffffffU;
+    cell.in_slot = 0;
+    cell.sender = to.index;
+    cell.sequence.store(position + 1, std::memory_order_release);
+    return true;
+}
+
+template <Queue kQueue, class Take>
+inline int Lane::drain(int limit, Take& take) noexcept {
+    constexpr auto kIndex = static_cast<std::size_t>(kQueue);
+    constexpr std::size_t kRoom = kQueue == Queue::kNarrow ? kNarrowBody : kWideBody;
+    int read = 0;
+    for (; read < limit && arrived<kQueue>(); ++read) {
+        Cell& cell = own_.cell<kQueue>(head_[kIndex]);
+        ++head_[kIndex];  // first: `take` may make progress again
+        ++draining_[kIndex];
+        const std::uint32_t bytes = cell.bytes;  // read once: the peer could change it
+        if (cell.in_slot != 0) {
+            deliver_slot(cell, take);
+        } else if (bytes <= kRoom) {
+            take(Arrival{{Segment::body<kQueue>(cell), bytes}, cell.sender, 0, false});
+        } else {
+            overlong(cell, bytes, kRoom);
+        }
+        --draining_[kIndex];
+    }
+    // Within a call from `take`, cells before our head are still being read.
+    if (read != 0 && draining_[kIndex] == 0) {
+        own_.read<kQueue>().store(head_[kIndex], std::memory_order_release);
+    }
+    return read;
+}
+
+template <class Take>
+inline void Lane::deliver_slot(const Cell& cell, Take& take) noexcept {
+    const std::uint32_t sender = cell.sender;
+    const std::uint32_t index = cell.slot;
+    const std::uint32_t bytes = cell.bytes;
+    Segment* from = named_slot(sender, index);
+    if (from == nullptr) {
+        return;
+    }
+    if (bytes <= from->geometry().slot_bytes) {
+        take(Arrival{{from->slot_body(index), bytes}, sender, index, true});
+    }
+    from->slot(index).busy.store(0, std::memory_order_release);
+}
 
 }  // namespace beeline::mover::shm

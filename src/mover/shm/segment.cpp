@@ -17,7 +17,7 @@
 namespace beeline::mover::shm {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31454e494c454542U;  // "BEELINE1"
+constexpr std::uint64_t kMagic = 0x32454e494c454542U;  // "BEELINE2"
 constexpr std::size_t kPage = 4096;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
@@ -67,12 +67,6 @@ Result<Segment> Segment::create(const Geometry& geometry) noexcept {
         return Status::kIo;
     }
     header.geometry = geometry;
-    for (std::uint32_t i = 0; i < geometry.cells; ++i) {
-        segment.cell<Queue::kNarrow>(i).sequence.store(i, std::memory_order_relaxed);
-    }
-    for (std::uint32_t i = 0; i < kWideCells; ++i) {
-        segment.cell<Queue::kWide>(i).sequence.store(i, std::memory_order_relaxed);
-    }
     header.magic = kMagic;
     const topo::ProcessId self = topo::this_process();
     segment.location_ = {self.pid, self.start_time, header.nonce, descriptor};

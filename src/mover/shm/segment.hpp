@@ -18,26 +18,30 @@ namespace beeline::mover::shm {
 /// memory access of a slot. Messages may overtake each other between them: sequence numbers put
 /// them in order.
 struct alignas(128) Cell {
-    std::atomic<std::uint64_t> sequence;  ///< position when free, position + 1 when filled
+    std::atomic<std::uint64_t> sequence;  ///< position + 1 once filled; 0 before the first time
     std::uint16_t sender;                 ///< index in the receiver's directory
     std::uint16_t slot;                   ///< the sender's slot, when in_slot
     std::uint32_t bytes : 31;             ///< of the message
     std::uint32_t in_slot : 1;            ///< it is in a slot rather than in `body`
-    std::byte body[112];                  ///< of a narrow cell; a wide one's goes on behind it
+    std::byte body[112];                  ///< of a narrow cell
 };
 static_assert(sizeof(Cell) == 128);
 inline constexpr std::size_t kNarrowBody = sizeof(Cell::body);
+/// A wide cell's message, and a slot's, starts here, so that what follows the 40 bytes of an MPI
+/// message's header starts a cache line.
+inline constexpr std::size_t kWideStart = 24;
 inline constexpr std::size_t kWideCell = 1152;
-inline constexpr std::size_t kWideBody = kWideCell - (sizeof(Cell) - kNarrowBody);
+inline constexpr std::size_t kWideBody = kWideCell - kWideStart;
 inline constexpr std::uint32_t kWideCells = 128;
 
 /// Which of the two queues.
 enum class Queue : std::uint8_t { kNarrow, kWide };
 
-/// A sender's eager slot; the message follows. The receiver frees it.
+/// A sender's eager slot; the message starts kWideStart bytes from its own start. The receiver
+/// frees it.
 struct alignas(64) Slot {
     std::atomic<std::uint32_t> busy;
-    std::byte padding[60];
+    std::byte start[60];
 };
 static_assert(sizeof(Slot) == 64);
 
@@ -69,8 +73,10 @@ struct Header {
     std::uint64_t
         nonce;  ///< random, published with the address: tells this segment from a stranger's
     Geometry geometry;
-    alignas(
-        64) std::atomic<std::uint64_t> tail[2][8];  ///< [queue][0]: next position a sender takes
+    /// [queue][0]: next position a sender takes
+    alignas(64) std::atomic<std::uint64_t> tail[2][8];
+    /// [queue][0]: everything before this position has been read: its cell may be filled again
+    alignas(64) std::atomic<std::uint64_t> read[2][8];
     alignas(64) std::atomic<std::uint32_t> senders;
     alignas(64) std::atomic<std::uint32_t> chunk_busy[kMaxChunks];  ///< set by the owner, freed by
                                                                     ///< the receiver
@@ -123,12 +129,21 @@ class Segment {
     std::atomic<std::uint64_t>& tail() const noexcept {
         return header().tail[static_cast<std::size_t>(kQueue)][0];
     }
+    template <Queue kQueue>
+    std::atomic<std::uint64_t>& read() const noexcept {
+        return header().read[static_cast<std::size_t>(kQueue)][0];
+    }
+    template <Queue kQueue>
+    static std::byte* body(Cell& cell) noexcept {
+        return reinterpret_cast<std::byte*>(&cell) +
+               (kQueue == Queue::kNarrow ? offsetof(Cell, body) : kWideStart);
+    }
     Slot& slot(std::uint32_t index) const noexcept {
         return *reinterpret_cast<Slot*>(base_ + slots_offset_ +
                                         index * (sizeof(Slot) + geometry_.slot_bytes));
     }
     std::byte* slot_body(std::uint32_t index) const noexcept {
-        return reinterpret_cast<std::byte*>(&slot(index)) + sizeof(Slot);
+        return reinterpret_cast<std::byte*>(&slot(index)) + kWideStart;
     }
     std::byte* chunk(std::uint32_t index) const noexcept {
         return base_ + chunks_offset_ + std::size_t{index} * geometry_.chunk_bytes;

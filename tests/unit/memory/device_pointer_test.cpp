@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "memory/always_host.hpp"
 #include "memory/pointer.hpp"
 #include "tests/world/device_memory.hpp"
 
@@ -44,6 +45,7 @@ TEST(DevicePointer, DeviceMemoryWithItsAllocation) {
     ASSERT_EQ(driver().cuMemAlloc(&address, 10000), CUDA_SUCCESS);
     for (const std::size_t offset : {0U, 1U, 9999U}) {
         const Pointer pointer = classify(reinterpret_cast<void*>(address + offset));
+        EXPECT_FALSE(always_host(reinterpret_cast<void*>(address + offset)));
         EXPECT_EQ(pointer.kind, Kind::kDevice);
         EXPECT_TRUE(pointer.on_device());
         EXPECT_EQ(pointer.device, 0);

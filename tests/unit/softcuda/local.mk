@@ -45,7 +45,8 @@ tests_unit_softcuda_driver_test_SOURCES = \
 	tests/unit/softcuda/context_test.cpp tests/unit/softcuda/copy_test.cpp \
 	tests/unit/softcuda/driver_test.cpp tests/unit/softcuda/host_memory_test.cpp \
 	tests/unit/softcuda/ipc_test.cpp tests/unit/softcuda/kernel_test.cpp \
-	tests/unit/softcuda/memory_test.cpp tests/unit/softcuda/stream_test.cpp \
+	tests/unit/softcuda/memory_test.cpp tests/unit/softcuda/sparse_test.cpp \
+	tests/unit/softcuda/stream_test.cpp \
 	tests/unit/softcuda/support.hpp tests/unit/softcuda/vmm_test.cpp
 tests_unit_softcuda_driver_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 # The test brings its kernels' twins along; the driver finds them among the program's symbols.

@@ -128,6 +128,56 @@ TEST_F(LanePair, FullQueueRefusesUntilItIsRead) {
     }
 }
 
+TEST_F(LanePair, MessageStaysWhileTakingItMakesProgress) {
+    // The queue is filled again from within: no cell may be reused before its message is done with.
+    std::vector<std::string> seen;
+    int depth = 0;
+    const auto take = [&](auto& self, const Arrival& arrival) -> void {
+        const auto* text = reinterpret_cast<const char*>(arrival.message.data());
+        const std::string before(text, arrival.message.size());
+        seen.push_back(before);
+        if (++depth == 1) {
+            to_->progress(100, [&](const Arrival& inner) { self(self, inner); });
+            int more = 0;
+            while (send("more")) {
+                ++more;
+            }
+            EXPECT_LT(more, static_cast<int>(kGeometry.cells)) << "one is still being read";
+            to_->progress(100, [&](const Arrival& inner) { self(self, inner); });
+        }
+        EXPECT_EQ(std::string(text, arrival.message.size()), before);
+    };
+    for (std::uint32_t i = 0; i < kGeometry.cells; ++i) {
+        ASSERT_TRUE(send(std::to_string(i)));
+    }
+    EXPECT_EQ(to_->progress(1, [&](const Arrival& arrival) { take(take, arrival); }), 1);
+    ASSERT_GE(seen.size(), kGeometry.cells);
+    for (std::uint32_t i = 0; i < kGeometry.cells; ++i) {
+        EXPECT_EQ(seen[i], std::to_string(i));
+    }
+    while (to_->progress(100) > 0) {
+    }
+    EXPECT_FALSE(to_->pending());
+    ASSERT_TRUE(send("last"));
+    EXPECT_TRUE(to_->pending());
+    EXPECT_EQ(to_->progress(100), 1);
+}
+
+TEST_F(LanePair, DataBehindAHeaderStartsACacheLine) {
+    constexpr std::size_t kHeader = 40;
+    std::uintptr_t wide = 1;
+    std::uintptr_t slot = 1;
+    const auto remember = [&](const Arrival& arrival) {
+        (arrival.in_slot ? slot : wide) =
+            reinterpret_cast<std::uintptr_t>(arrival.message.data() + kHeader) % 64;
+    };
+    ASSERT_TRUE(send(std::string(kNarrowBody + 1, 'w')));
+    ASSERT_TRUE(send_by_slot("slot"));
+    EXPECT_EQ(to_->progress(100, remember), 2);
+    EXPECT_EQ(wide, 0U);
+    EXPECT_EQ(slot, 0U);
+}
+
 TEST_F(LanePair, WideQueueFillsAndEmptiesByItself) {
     const auto text = [](std::uint32_t i) { return std::string(kNarrowBody + 1 + i, 'w'); };
     for (int lap = 0; lap < 3; ++lap) {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Small host messages through shared memory, which must cost no more than they have to: the common
+// case of what send.cpp, arrival.cpp and receive.cpp do in general. Whatever is out of the ordinary
+// is left to them.
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+#include "cuda/driver.hpp"
+#include "engine/engine.hpp"
+#include "engine/piece.hpp"
+#include "memory/always_host.hpp"
+
+namespace beeline::engine {
+namespace {
+
+/// As many as a window of benchmarks holds; more would keep other work waiting.
+constexpr int kMessagesPerPoll = 64;
+
+}  // namespace
+
+bool Engine::try_send(Communicator& communicator, int destination, int tag, const void* data,
+                      std::size_t bytes, std::optional<memory::Pointer>& where) {
+    Communicator::PerPeer& to = communicator.at(destination);
+    Peer* peer = to.process;
+    if (peer == nullptr || peer->link == nullptr || bytes > limits_.eager ||
+        !waiting_sends_.empty() || tracing_) {
+        return false;
+    }
+    if (bytes != 0 && cuda::Driver::find() != nullptr && !memory::always_host(data)) {
+        where = memory::classify(data);
+        if (where->on_device()) {
+            return false;
+        }
+    }
+    wire::Eager header;
+    header.common.context = communicator.id;
+    header.envelope = envelope_of(communicator, tag, to.order.peek_to_send(), bytes, 0);
+    if (sizeof header + bytes <= mover::shm::Lane::kInlineBytes) {
+        if (!shm_->send_inline(*peer->link, std::as_bytes(std::span(&header, 1)),
+                               {static_cast<const std::byte*>(data), bytes})) {
+            return false;
+        }
+    } else {
+        std::uint32_t index = 0;
+        std::byte* slot = shm_->take_slot(index);
+        if (slot == nullptr) {
+            return false;
+        }
+        std::memcpy(slot, &header, sizeof header);
+        std::memcpy(slot + sizeof header, data, bytes);
+        if (!shm_->send_slot(*peer->link, index, sizeof header + bytes)) {
+            shm_->drop_slot(index);
+            return false;
+        }
+    }
+    to.order.next_to_send();
+    ++counters_.messages[static_cast<std::size_t>(protocol::Path::kShm)];
+    counters_.bytes[static_cast<std::size_t>(protocol::Path::kShm)] += bytes;
+    return true;
+}
+
+int Engine::take_arrived() {
+    return shm_->progress(kMessagesPerPoll,
+                          [this](const mover::shm::Arrival& arrival) { on_message(arrival); });
+}
+
+inline void Engine::on_message(const mover::shm::Arrival& arrival) {
+    wire::Eager eager;
+    if (arrival.message.size() >= sizeof eager) {
+        std::memcpy(&eager, arrival.message.data(), sizeof eager);
+        const wire::Envelope& envelope = eager.envelope;
+        Communicator* communicator = find(eager.common.context);
+        if (eager.common.type == wire::MessageType::kEager &&
+            eager.common.version == wire::kVersion && eager.common.flags == 0 &&
+            envelope.bytes == arrival.message.size() - sizeof eager && envelope.tag != INT_MIN &&
+            communicator != nullptr && communicator->valid(envelope.source)) {
+            match::Sequencer& order = communicator->at(envelope.source).order;
+            if (order.awaited() == envelope.sequence && !order.holds_any()) {
+                match::Posted* posted = communicator->matcher.arrive(envelope.source, envelope.tag);
+                if (posted != nullptr) {
+                    order.accept(envelope.sequence);
+                    place(*static_cast<Request*>(posted), eager, arrival);
+                    return;
+                }
+            }
+        }
+    }
+    on_shm(this, arrival);
+}
+
+inline void Engine::place(Request& request, const wire::Eager& eager,
+                          const mover::shm::Arrival& arrival) {
+    const wire::Envelope& envelope = eager.envelope;
+    const std::span<const std::byte> data = arrival.message.subspan(sizeof eager);
+    const Buffer& buffer = request.buffer_;
+    const std::size_t bytes = std::min<std::size_t>(data.size(), buffer.bytes);
+    if (bytes != 0 && (buffer.layout != nullptr ||
+                       (cuda::Driver::find() != nullptr && !memory::always_host(buffer.address)))) {
+        Arrived arrived;
+        arrived.context = eager.common.context;
+        arrived.envelope = envelope;
+        arrived.data = data;
+        arrived.shm_sender = arrival.in_slot ? arrival.sender : Arrived::kNoSender;
+        deliver(request, arrived);
+        return;
+    }
+    if (bytes != 0) {
+        std::memcpy(buffer.address, data.data(), bytes);
+    }
+    Outcome& outcome = request.outcome;
+    outcome.source = envelope.source;
+    outcome.tag = envelope.tag;
+    outcome.bytes = bytes;
+    outcome.path = protocol::Path::kShm;
+    outcome.reason = protocol::Reason::kSmall;
+    finish(request, data.size() > buffer.bytes ? Status::kTruncated : Status::kOk);
+}
+
+}  // namespace beeline::engine
