@@ -12,5 +12,9 @@ check_PROGRAMS += bench/message_costs
 bench_message_costs_SOURCES = bench/message_costs.cpp
 bench_message_costs_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
 bench_message_costs_LDADD = $(OMPI_LIBS) -ldl
-EXTRA_DIST += bench/compare_lib.py bench/device_compare bench/host_compare bench/instructions bench/svg_plot.py \
+check_PROGRAMS += bench/overlap_run
+bench_overlap_run_SOURCES = bench/overlap_run.cpp
+bench_overlap_run_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+bench_overlap_run_LDADD = libgpu.la $(OMPI_LIBS)
+EXTRA_DIST += bench/compare_lib.py bench/device_compare bench/host_compare bench/instructions bench/overlap bench/svg_plot.py \
 	docs/results/README.md

@@ -11,7 +11,44 @@ core_sources += \
 	coll/plan/emitter.cpp coll/plan/emitter.hpp coll/plan/entries.hpp \
 	coll/plan/layout.cpp coll/plan/layout.hpp coll/plan/print.cpp coll/plan/request.hpp \
 	coll/plan/schedule.hpp coll/plan/transform.cpp coll/plan/transform.hpp \
-	coll/plan/allreduce_recursive_doubling.cpp coll/plan/allreduce_ring.cpp \
+	coll/pattern/bine.hpp coll/pattern/double_tree.hpp coll/plan/halving.hpp coll/plan/steps.hpp \
+	coll/plan/allgather_bruck.cpp \
+	coll/plan/allgather_direct.cpp \
+	coll/plan/allgather_recursive_doubling.cpp \
+	coll/plan/allgather_ring.cpp \
+	coll/plan/allreduce_bine.cpp \
+	coll/plan/allreduce_bruck.cpp \
+	coll/plan/allreduce_double_tree.cpp \
+	coll/plan/allreduce_hierarchical.cpp \
+	coll/plan/allreduce_one_shot.cpp \
+	coll/plan/allreduce_rabenseifner.cpp \
+	coll/plan/allreduce_recursive_doubling.cpp \
+	coll/plan/allreduce_ring.cpp \
+	coll/plan/allreduce_two_shot.cpp \
+	coll/plan/alltoall_bruck.cpp \
+	coll/plan/alltoall_direct.cpp \
+	coll/plan/alltoall_pairwise.cpp \
+	coll/plan/barrier_dissemination.cpp \
+	coll/plan/bcast_binomial.cpp \
+	coll/plan/bcast_chain.cpp \
+	coll/plan/bcast_double_tree.cpp \
+	coll/plan/bcast_scatter_allgather.cpp \
+	coll/plan/exscan_linear.cpp \
+	coll/plan/exscan_recursive_doubling.cpp \
+	coll/plan/gather_binomial.cpp \
+	coll/plan/gather_linear.cpp \
+	coll/plan/neighbor_direct.cpp \
+	coll/plan/reduce_binomial.cpp \
+	coll/plan/reduce_linear.cpp \
+	coll/plan/reduce_rabenseifner.cpp \
+	coll/plan/reduce_scatter_bruck.cpp \
+	coll/plan/reduce_scatter_direct.cpp \
+	coll/plan/reduce_scatter_recursive_halving.cpp \
+	coll/plan/reduce_scatter_ring.cpp \
+	coll/plan/scan_linear.cpp \
+	coll/plan/scan_recursive_doubling.cpp \
+	coll/plan/scatter_binomial.cpp \
+	coll/plan/scatter_linear.cpp \
 	coll/select/select.cpp coll/select/select.hpp
 libcore_la_LIBADD += libkernel.la
 

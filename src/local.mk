@@ -23,6 +23,7 @@ core_sources = \
 	src/protocol/select.hpp src/protocol/self_copy.cpp src/protocol/staged.cpp \
 	src/protocol/table.cpp \
 	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
+	src/engine/background.cpp src/engine/background.hpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
 	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/piece.hpp src/engine/pull.cpp \
 	src/engine/put.cpp src/engine/trace.cpp \

@@ -10,8 +10,44 @@ namespace beeline::coll::plan {
 namespace {
 
 constexpr const Algorithm* kTable[] = {
-    &kAllreduceRecursiveDoubling,
+    &kAllreduceOneShot,
+    &kAllreduceTwoShot,
     &kAllreduceRing,
+    &kAllreduceRecursiveDoubling,
+    &kAllreduceRabenseifner,
+    &kAllreduceDoubleTree,
+    &kAllreduceBruck,
+    &kAllreduceBine,
+    &kAllreduceHierarchical,
+    &kBcastBinomial,
+    &kBcastScatterAllgather,
+    &kBcastChain,
+    &kBcastDoubleTree,
+    &kReduceLinear,
+    &kReduceBinomial,
+    &kReduceRabenseifner,
+    &kAllgatherDirect,
+    &kAllgatherRing,
+    &kAllgatherBruck,
+    &kAllgatherRecursiveDoubling,
+    &kReduceScatterDirect,
+    &kReduceScatterRing,
+    &kReduceScatterRecursiveHalving,
+    &kReduceScatterBruck,
+    &kAlltoallDirect,
+    &kAlltoallPairwise,
+    &kAlltoallBruck,
+    &kGatherLinear,
+    &kGatherBinomial,
+    &kScatterLinear,
+    &kScatterBinomial,
+    &kScanLinear,
+    &kScanRecursiveDoubling,
+    &kExscanLinear,
+    &kExscanRecursiveDoubling,
+    &kBarrierDissemination,
+    &kNeighborAllgatherDirect,
+    &kNeighborAlltoallDirect,
 };
 
 }  // namespace
@@ -66,6 +102,9 @@ const char* refuses(const Algorithm& algorithm, const Request& request) noexcept
     }
     if (!on_vector(request.collective) && request.cut == Cut::kEven) {
         return "blocks of ranks are not cut evenly";
+    }
+    if (request.collective == Collective::kReduceScatter && request.cut == Cut::kScattered) {
+        return "blocks of a vector follow each other";
     }
     if (request.in_place &&
         (request.collective == Collective::kReduceScatter || on_neighbors(request.collective))) {

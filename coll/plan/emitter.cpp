@@ -75,7 +75,10 @@ void set_blocks(Schedule& schedule, const Request& request, std::uint32_t vector
             output = number(request.sources.size());
             break;
     }
-    const bool input_in_output = request.in_place && request.collective != Collective::kScatter;
+    // Elsewhere than at the root, and for a broadcast, there is nothing to be in place.
+    schedule.in_place = request.in_place && request.collective != Collective::kBcast &&
+                        (at_root || !rooted(request.collective));
+    const bool input_in_output = schedule.in_place && request.collective != Collective::kScatter;
     schedule.input_blocks = input_in_output ? 0 : input;
     schedule.output_blocks = output;
     schedule.frame_blocks = on_vector(request.collective)                ? vector_blocks
@@ -90,7 +93,6 @@ Emitter::Emitter(const Request& request, const char* algorithm, int frame_blocks
     schedule_.size = request.size;
     schedule_.rank = request.rank;
     schedule_.root = rooted(request.collective) ? request.root : 0;
-    schedule_.in_place = request.in_place;
     schedule_.slices = static_cast<std::uint32_t>(slices);
     set_blocks(schedule_, request, static_cast<std::uint32_t>(frame_blocks));
 }
@@ -303,6 +305,10 @@ void Emitter::emit(Op op) {
             writes(op.target, op.count);
             break;
     }
+    for (const std::int32_t earlier : held_for_) {
+        need(earlier);
+    }
+    held_for_.clear();
     std::sort(needed_.begin(), needed_.end());
     append(schedule_, op, needed_);
 }

@@ -43,6 +43,13 @@ class Emitter {
     /// The receive that a peer's signal is for.
     void await(int peer);
 
+    /// The next op also waits for op `earlier` (kNone: for nothing more).
+    void hold_for(std::int32_t earlier) { held_for_.push_back(earlier); }
+    /// The op emitted last, or kNone.
+    std::int32_t last() const noexcept {
+        return static_cast<std::int32_t>(schedule_.ops.size()) - 1;
+    }
+
     /// The ops that follow belong to this phase (hierarchical schedules).
     void phase(const char* name);
 
@@ -74,6 +81,7 @@ class Emitter {
     Runs runs_[kBuffers];
     std::vector<std::int32_t> needed_;
     std::vector<std::int32_t> awaited_;
+    std::vector<std::int32_t> held_for_;
     std::uint8_t phase_ = 0;
 };
 

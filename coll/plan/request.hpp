@@ -25,7 +25,8 @@ struct Request {
     int size = 1;
     int rank = 0;
     int root = 0;
-    bool in_place = false;    ///< of this rank
+    /// Of this rank. Of rooted collectives it says something at the root only.
+    bool in_place = false;
     bool commutative = true;  ///< of the operation
     /// Of collectives on blocks: kEqual, kVarying or kScattered. (On vectors it is always kEven.)
     Cut cut = Cut::kEqual;
@@ -37,8 +38,8 @@ struct Request {
     std::span<const Edge> targets;  ///< neighbour collectives: where input block k goes
 };
 
-/// Sets the cut and the blocks of each buffer, which follow from the meaning of the collective and,
-/// for collectives on a vector, from the blocks it is cut into.
+/// Sets whether it is in place, the cut and the blocks of each buffer, which follow from the
+/// meaning of the collective and, for collectives on a vector, from the blocks it is cut into.
 void set_blocks(Schedule& schedule, const Request& request, std::uint32_t vector_blocks);
 
 }  // namespace beeline::coll::plan

@@ -2,6 +2,7 @@
 // mca_pml_beeline: the component as Open MPI loads it, and the life of the engine.
 #include "base/log.hpp"
 #include "config/config.hpp"
+#include "engine/background.hpp"
 #include "plugin/guard.hpp"
 #include "plugin/params.hpp"
 #include "plugin/pml/module.hpp"
@@ -18,10 +19,15 @@ constinit engine::Engine* running = nullptr;
 
 namespace {
 
+constinit engine::Background* background = nullptr;  // null: progress in MPI calls only
 // Remembered until the component is opened: ompi_info only registers, and must show the variables.
 constinit bool refused = false;
 
 void to_output(LogLevel, const char* line) {
+    if (background != nullptr && background->is_current()) {
+        std::fprintf(stderr, "beeline: %s\n", line);  // Open MPI's output is for its own threads
+        return;
+    }
     opal_output(0, "beeline: %s", line);
 }
 
@@ -31,7 +37,15 @@ int progress() noexcept {
 }
 
 int enable(bool on) {
-    return on ? prepare_requests() : OMPI_SUCCESS;
+    if (!on) {
+        return OMPI_SUCCESS;
+    }
+    if (config::params().pml_async_progress) {
+        if (auto started = engine::Background::start(*running)) {
+            background = started.value().release();
+        }
+    }
+    return prepare_requests();
 }
 
 // Communicator ids index a table; Open MPI hands out the smallest that are free.
@@ -96,6 +110,7 @@ mca_pml_base_module_t* init(int* priority, bool, bool threads) {
 
 int finalize() {
     if (running != nullptr) {
+        delete std::exchange(background, nullptr);
         if (config::params().pml_report) {
             print_report();
         }
@@ -115,7 +130,7 @@ Status start_engine(bool threads) {
     if (!made) {
         return made.status();
     }
-    (*made)->threads = threads;
+    (*made)->threads = threads || config::params().pml_async_progress;
     std::vector<std::byte> address = (*made)->address();
     int outcome = OMPI_SUCCESS;
     OPAL_MODEX_SEND(outcome, OPAL_PMIX_GLOBAL, self(), address.data(), address.size());

@@ -8,7 +8,11 @@
 namespace beeline::plugin::pml {
 namespace {
 
-constexpr int kOwnPolls = 400;     // some 2 microseconds
+/// Polls before a blocking call waits as everybody does: some 2 microseconds. Fewer where threads
+/// take turns at the engine, and next to none where those that wait are to give up the processor.
+constexpr int kOwnPolls = 400;
+constexpr int kThreadPolls = 40;
+constexpr int kYieldingPolls = 4;
 constexpr int kProgressEvery = 8;  // polls
 
 int start_new(Request* request, ompi_request_t** handle, const memory::Pointer* where = nullptr) {
@@ -68,7 +72,10 @@ Alone* take_alone() {
 /// progress functions.
 template <class Complete>
 void poll_for(Complete&& complete) {
-    for (int poll = 1; poll <= kOwnPolls && !complete(); ++poll) {
+    const int polls = opal_progress_yield_when_idle ? kYieldingPolls
+                      : engine().threads            ? kThreadPolls
+                                                    : kOwnPolls;
+    for (int poll = 1; poll <= polls && !complete(); ++poll) {
         const engine::Engine::Guard guard(engine());
         if (poll % kProgressEvery == 0) {
             engine().progress();

@@ -42,10 +42,17 @@ int add_procs(ompi_proc_t** processes, std::size_t count) {
 
 int del_procs(ompi_proc_t** processes, std::size_t count) {
     const auto limit = std::chrono::steady_clock::now() + kDrainLimit;
-    while (!engine().idle() && std::chrono::steady_clock::now() < limit) {
+    const auto idle = [] {
+        const engine::Engine::Guard guard(engine());
+        return engine().idle();
+    };
+    while (!idle() && std::chrono::steady_clock::now() < limit) {
         opal_progress();
     }
-    engine().close_peers(opal_progress);
+    {
+        const engine::Engine::Guard guard(engine());
+        engine().close_peers(opal_progress);
+    }
     for (std::size_t i = 0; i < count; ++i) {
         processes[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = nullptr;
     }

@@ -15,6 +15,11 @@ const engine::Counters& counters() noexcept {
 template <std::uint64_t (*Read)(std::size_t)>
 int read(const mca_base_pvar_t* variable, void* value, void*) noexcept {
     const auto index = reinterpret_cast<std::size_t>(variable->ctx);
+    if (running == nullptr) {  // a tool asks before MPI_Init or after MPI_Finalize
+        *static_cast<unsigned long long*>(value) = 0;
+        return OMPI_SUCCESS;
+    }
+    const engine::Engine::Guard guard(engine());
     *static_cast<unsigned long long*>(value) = Read(index);
     return OMPI_SUCCESS;
 }

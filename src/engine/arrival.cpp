@@ -222,6 +222,15 @@ void Engine::on_control(std::span<const std::byte> in) {
 
 void Engine::arrive(const Arrived& arrived) {
     if (Communicator* communicator = find(arrived.context); communicator != nullptr) {
+        const std::int32_t source = arrived.envelope.source;
+        if (aside_ && communicator->valid(source) && communicator->at(source).process == nullptr) {
+            // Only the host knows who it is, and only its own threads may ask it.
+            if (Message* message = keep(arrived)) {
+                message->next = unresolved_;
+                unresolved_ = message;
+            }
+            return;
+        }
         accept(*communicator, arrived);
         return;
     }

@@ -68,9 +68,11 @@ Result<std::unique_ptr<Engine>> Engine::create(const config::Params& params) {
 }
 
 Engine::~Engine() {
-    while (Message* message = orphans_) {
-        orphans_ = message->next;
-        drop(message);
+    for (Message** list : {&orphans_, &unresolved_}) {
+        while (Message* message = *list) {
+            *list = message->next;
+            drop(message);
+        }
     }
     while (Piece* piece = free_pieces_) {
         free_pieces_ = piece->next_free;
@@ -140,33 +142,39 @@ Communicator* Engine::add_communicator(std::uint32_t id, int rank, int peers, Re
     while (mine != nullptr) {
         Message* message = mine;
         mine = mine->next;
-        if (!communicator->valid(message->arrived.envelope.source)) {
-            drop(message);
-            continue;
-        }
-        match::Sequencer& order = communicator->at(message->arrived.envelope.source).order;
-        message->sequence = message->arrived.envelope.sequence;
-        switch (order.accept(message->sequence)) {
-            case match::Order::kNext:
-                match_kept(*communicator, message);
-                while (match::Held* held = order.ready()) {
-                    match_kept(*communicator, static_cast<Message*>(held));
-                }
-                break;
-            case match::Order::kEarly:
-                if (!order.hold(message)) {
-                    drop(message);
-                }
-                break;
-            case match::Order::kDuplicate:
-                drop(message);
-                break;
-        }
+        replay(*communicator, message);
     }
     return communicator;
 }
 
+/// Accepts a message that was kept before its turn was looked at.
+void Engine::replay(Communicator& communicator, Message* message) {
+    if (!communicator.valid(message->arrived.envelope.source)) {
+        drop(message);
+        return;
+    }
+    match::Sequencer& order = communicator.at(message->arrived.envelope.source).order;
+    message->sequence = message->arrived.envelope.sequence;
+    switch (order.accept(message->sequence)) {
+        case match::Order::kNext:
+            match_kept(communicator, message);
+            while (match::Held* held = order.ready()) {
+                match_kept(communicator, static_cast<Message*>(held));
+            }
+            break;
+        case match::Order::kEarly:
+            if (!order.hold(message)) {
+                drop(message);
+            }
+            break;
+        case match::Order::kDuplicate:
+            drop(message);
+            break;
+    }
+}
+
 void Engine::remove_communicator(Communicator* communicator) {
+    take_over();
     communicators_[communicator->id] = nullptr;
     communicator->matcher.for_each_unexpected([&](match::Unexpected& message) {
         communicator->matcher.extract(&message);
@@ -182,6 +190,9 @@ void Engine::remove_communicator(Communicator* communicator) {
 
 int Engine::progress() {
     int events = 0;
+    if (!aside_ && (!ended_.empty() || unresolved_ != nullptr)) {
+        events += take_over();
+    }
     events += poll();
     if (!pulls_.empty()) {
         poll_pulls(events);
@@ -229,7 +240,8 @@ int Engine::progress() {
 
 bool Engine::idle() const noexcept {
     return controls_.empty() && puts_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
-           copying_.empty() && to_send_.empty() && ucx_->outstanding() == 0;
+           copying_.empty() && to_send_.empty() && ended_.empty() && unresolved_ == nullptr &&
+           ucx_->outstanding() == 0;
 }
 
 void Engine::close_peers(void (*progress_host)()) {
@@ -308,6 +320,14 @@ void Engine::finish(Request& request, Status status) {
     }
     request.active_ = false;
     request.outcome.status = status;
+    if (request.large_) {
+        request.large_ = false;
+        large_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if (aside_) {
+        ended_.push_back(&request);  // the host's requests are its threads' to complete
+        return;
+    }
     request.done(&request);
 }
 

@@ -3,6 +3,7 @@
 // state machines.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -39,12 +40,14 @@ class Engine {
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// Recursive, because a completion may start other requests. Taken only when `threads` was set.
+    /// lock(). Recursive, because a completion may start other requests. Taken only when `threads`
+    /// was set.
     class Guard {
      public:
         explicit Guard(Engine& engine) noexcept
             : mutex_(engine.threads ? &engine.mutex_ : nullptr) {
             if (mutex_ != nullptr) {
+                engine.entries_.fetch_add(1, std::memory_order_relaxed);
                 mutex_->lock();
             }
         }
@@ -115,6 +118,7 @@ class Engine {
     const mover::cuda_ipc::ImportCache& imports() const noexcept { return imports_; }
 
  private:
+    friend class Background;
     struct Piece;
     struct Control;
     struct WaitingPayload;
@@ -127,6 +131,10 @@ class Engine {
 
     explicit Engine(const config::Params& params);
 
+    // background.cpp: progress by a thread of its own
+    int progress_aside() noexcept;  // -1: a caller is in the engine
+    void watch(Request& request) noexcept;
+    int take_over();
     // small.cpp: small host messages through shared memory
     int take_arrived();
     void on_message(const mover::shm::Arrival& arrival);
@@ -147,6 +155,7 @@ class Engine {
     void accept(Communicator& communicator, const Arrived& arrived);
     void match(Communicator& communicator, const Arrived& arrived);
     void match_kept(Communicator& communicator, Message* message);
+    void replay(Communicator& communicator, Message* message);
     Message* keep(const Arrived& arrived);
     void drop(Message* message);
     void release(Message& message) noexcept;
@@ -283,6 +292,12 @@ class Engine {
     Pinned own_pinned_;
     std::vector<Pinned> sender_pinned_;
     Counters counters_;
+    bool watched_ = false;                   // a Background drives this engine as well
+    bool aside_ = false;                     // and does so now
+    List<Request> ended_;                    // in the Background: done is still to be called
+    Message* unresolved_ = nullptr;          // taken by the Background, newest first
+    std::atomic<std::uint32_t> entries_{0};  // calls under lock()
+    std::atomic<std::uint32_t> large_{0};    // large requests under way
 };
 
 }  // namespace beeline::engine

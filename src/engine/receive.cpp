@@ -24,6 +24,10 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
     request.pieces_ = 0;
     request.driver_failed_ = false;
     request.id_ = 0;
+    watch(request);
+    if (watched_ && communicator.valid(source)) {
+        communicator.process(source);  // so that the thread need not leave the message to a caller
+    }
     if (match::Unexpected* found = communicator.matcher.post(&request)) {
         auto* message = static_cast<Message*>(found);
         deliver(request, message->arrived);
@@ -61,6 +65,7 @@ Status Engine::receive_matched(Request& request, Communicator& communicator, Mes
     request.pieces_ = 0;
     request.driver_failed_ = false;
     request.id_ = 0;
+    watch(request);
     deliver(request, message->arrived);
     release(*message);
     drop(message);

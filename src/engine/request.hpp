@@ -63,6 +63,7 @@ struct Request : match::Posted, ListNode<> {
     Awaits awaits_ = Awaits::kNothing;
     bool synchronous_ = false;
     bool active_ = false;
+    bool large_ = false;     // counted in Engine::large_
     bool cts_seen_ = false;  // staged transfer agreed
     bool driver_failed_ = false;
     bool put_offered_ = false;

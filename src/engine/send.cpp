@@ -133,6 +133,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
         request.data_ = nullptr;
     }
     request.sequence_ = communicator.at(destination).order.next_to_send();
+    watch(request);
     const Status status = begin(request);
     return status == Status::kRetry ? Status::kOk : status;
 }

@@ -67,7 +67,7 @@ int Engine::take_arrived() {
 
 inline void Engine::on_message(const mover::shm::Arrival& arrival) {
     wire::Eager eager;
-    if (arrival.message.size() >= sizeof eager) {
+    if (!aside_ && arrival.message.size() >= sizeof eager) {
         std::memcpy(&eager, arrival.message.data(), sizeof eager);
         const wire::Envelope& envelope = eager.envelope;
         Communicator* communicator = find(eager.common.context);

@@ -106,3 +106,19 @@ tests_mpi_large_counts_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_large_counts_LDADD = $(mpi_test_ldadd)
 TESTS += tests/mpi/large_counts_test.sh
 EXTRA_DIST += tests/mpi/large_counts_test.sh
+
+# --- progress by a thread while the application computes
+check_PROGRAMS += tests/mpi/async_progress
+tests_mpi_async_progress_SOURCES = tests/mpi/async_progress.cpp tests/mpi/harness.hpp
+tests_mpi_async_progress_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_async_progress_LDADD = $(mpi_test_ldadd)
+TESTS += tests/mpi/async_progress_test.sh
+EXTRA_DIST += tests/mpi/async_progress_test.sh
+
+# --- tools that open and close the components
+check_PROGRAMS += tests/mpi/tool_sessions
+tests_mpi_tool_sessions_SOURCES = tests/mpi/tool_sessions.cpp tests/mpi/harness.hpp
+tests_mpi_tool_sessions_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_tool_sessions_LDADD = $(mpi_test_ldadd)
+TESTS += tests/mpi/tool_sessions_test.sh
+EXTRA_DIST += tests/mpi/tool_sessions_test.sh

@@ -98,7 +98,7 @@ Rank::Rank(int rank, const Job& job, Shared& shared) : rank_(rank), job_(job), s
 Rank::~Rank() {
     barrier();
     while (!engine_->idle()) {
-        engine_->progress();
+        progress(1);
     }
     barrier();
     engine_->remove_communicator(world_);
@@ -127,7 +127,7 @@ void Rank::meet() {
     }
     while (shared_.generation.load() == generation) {
         if (engine_ != nullptr) {
-            engine_->progress();
+            progress(1);
         }
         usleep(20);
     }
@@ -140,7 +140,7 @@ void Rank::barrier() {
 void Rank::await(int rank, std::uint64_t step, bool progressing) {
     while (shared_.values[rank].load() < step) {
         if (progressing) {
-            engine_->progress();
+            progress(1);
         }
         usleep(20);
     }
@@ -148,7 +148,7 @@ void Rank::await(int rank, std::uint64_t step, bool progressing) {
 
 void Rank::progress(int times) {
     for (int i = 0; i < times; ++i) {
-        engine_->progress();
+        progress_once();
     }
 }
 
@@ -160,16 +160,23 @@ engine::Communicator* Rank::add_communicator(std::uint32_t id) {
 
 Status Rank::send(Ticket& ticket, int destination, int tag, const engine::Buffer& buffer,
                   engine::SendMode mode) {
+    const engine::Engine::Guard guard(*engine_);
     return engine_->send(ticket.request, *world_, destination, tag, buffer, mode);
 }
 
 Status Rank::receive(Ticket& ticket, int source, int tag, const engine::Buffer& buffer) {
+    const engine::Engine::Guard guard(*engine_);
     return engine_->receive(ticket.request, *world_, source, tag, buffer);
+}
+
+int Rank::progress_once() {
+    const engine::Engine::Guard guard(*engine_);
+    return engine_->progress();
 }
 
 void Rank::wait(const Ticket& ticket) {
     for (unsigned idle = 0; !ticket.done; ++idle) {
-        if (engine_->progress() != 0) {
+        if (progress_once() != 0) {
             idle = 0;
         } else if (idle > 200) {
             usleep(20);

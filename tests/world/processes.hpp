@@ -94,6 +94,7 @@ class Rank {
  private:
     void publish(const std::vector<std::byte>& address);
     void meet();
+    int progress_once();
 
     int rank_;
     const Job& job_;

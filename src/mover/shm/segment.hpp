@@ -14,7 +14,7 @@ namespace beeline::mover::shm {
 
 /// One message, or the name of a slot that holds it. There are two queues of cells: narrow ones, so
 /// that the processor's prefetchers run ahead of a train of small messages (an 8-byte MPI message
-/// fits the first cache line), and wide ones, which spare messages up to a kilobyte the second
+/// fits the first cache line), and wide ones, which spare messages up to 2 KiB the second
 /// memory access of a slot. Messages may overtake each other between them: sequence numbers put
 /// them in order.
 struct alignas(128) Cell {
@@ -30,7 +30,7 @@ inline constexpr std::size_t kNarrowBody = sizeof(Cell::body);
 /// A wide cell's message, and a slot's, starts here, so that what follows the 40 bytes of an MPI
 /// message's header starts a cache line.
 inline constexpr std::size_t kWideStart = 24;
-inline constexpr std::size_t kWideCell = 1152;
+inline constexpr std::size_t kWideCell = 2176;
 inline constexpr std::size_t kWideBody = kWideCell - kWideStart;
 inline constexpr std::uint32_t kWideCells = 128;
 
