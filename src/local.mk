@@ -10,6 +10,7 @@ core_sources = \
 	src/datatype/layout.cpp src/datatype/layout.hpp \
 	src/memory/always_host.cpp src/memory/always_host.hpp \
 	src/memory/copy.cpp src/memory/copy.hpp src/memory/pointer.cpp src/memory/pointer.hpp \
+	src/memory/settle.cpp src/memory/settle.hpp \
 	src/memory/staging_pool.cpp src/memory/staging_pool.hpp \
 	src/topo/identity.cpp src/topo/identity.hpp \
 	src/mover/cuda_ipc/handles.cpp src/mover/cuda_ipc/handles.hpp \

@@ -11,4 +11,4 @@ include tests/model/local.mk
 include tests/load/local.mk
 include tests/mpi/local.mk
 include tests/conformance/local.mk
-EXTRA_DIST += tests/gpu/run.sh
+EXTRA_DIST += tests/gpu/run.sh tests/faults.md

@@ -35,6 +35,7 @@ bool is_stale(CUresult result) noexcept {
 DeviceEngine::~DeviceEngine() {
     for (const auto& home : homes_) {
         const cuda::ContextScope scope(*home->driver, home->context);
+        const cuda::CaptureScope captures(*home->driver);
         if (scope.result() == CUDA_SUCCESS) {
             free_scratch(*home);
             home->stream = {};
@@ -68,6 +69,7 @@ DeviceEngine::Home* DeviceEngine::home() noexcept {
 }
 
 bool DeviceEngine::open(Home& home) noexcept {
+    const cuda::CaptureScope captures(*home.driver);
     auto stream = cuda::Stream::create(*home.driver);
     if (!stream) {
         return false;
@@ -93,6 +95,7 @@ bool DeviceEngine::open(Home& home) noexcept {
 
 /// Forgets what belonged to a context that is gone: nothing of it can be freed any more.
 void DeviceEngine::renew(Home& home) noexcept {
+    const cuda::CaptureScope captures(*home.driver);
     home.stream = {};
     home.module = {};
     home.functions = {};
@@ -118,6 +121,7 @@ void DeviceEngine::free_scratch(Home& home) noexcept {
 }
 
 bool DeviceEngine::grow_scratch(Home& home, std::size_t bytes) noexcept {
+    const cuda::CaptureScope captures(*home.driver);
     free_scratch(home);
     const std::size_t capacity = scratch_capacity(bytes);
     const CUresult result = home.driver->cuMemAlloc(&home.scratch, capacity);
@@ -187,6 +191,7 @@ CUfunction DeviceEngine::function(Home& home, kernel::Type type, kernel::Op op) 
     }
     CUfunction& function = home.functions[static_cast<std::size_t>(kernel::kernel_index(type, op))];
     if (function == nullptr) {
+        const cuda::CaptureScope captures(*home.driver);
         const auto found = home.module.function(kernel::kernel_name(type, op));
         function = found ? found.value() : nullptr;
     }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends and receives.
+#include <sched.h>
+
+#include <atomic>
 #include <optional>
 
 #include "plugin/pml/module.hpp"
@@ -14,6 +17,7 @@ constexpr int kOwnPolls = 400;
 constexpr int kThreadPolls = 40;
 constexpr int kYieldingPolls = 4;
 constexpr int kProgressEvery = 8;  // polls
+constexpr int kPatience = 100;     // turns of everyone's progress before threads yield
 
 int start_new(Request* request, ompi_request_t** handle, const memory::Pointer* where = nullptr) {
     request->super.req_state = OMPI_REQUEST_ACTIVE;
@@ -45,27 +49,34 @@ int send_or_start(const void* buffer, std::size_t count, ompi_datatype_t* type, 
         handle, where ? &*where : nullptr);
 }
 
-/// A receive that its caller waits for: nobody else ever sees its request.
+/// A receive that its caller waits for: nobody else ever sees its request. Threads that wait so
+/// take turns at the engine; Open MPI's own way, which lets one of them make progress and wakes the
+/// others, costs two switches of context for each message.
 struct Alone {
     engine::Request request;
-    bool complete = false;
+    std::atomic<bool> complete = false;
     Alone* next = nullptr;
 };
-constinit Alone* spare_alone = nullptr;
+constinit Alone* spare_alone = nullptr;  // under the engine's lock
 
 Alone* take_alone() {
     Alone* alone = spare_alone;
     if (alone != nullptr) {
         spare_alone = alone->next;
-        alone->complete = false;
+        alone->complete.store(false, std::memory_order_relaxed);
         return alone;
     }
     alone = new Alone;
     alone->request.owner = alone;
     alone->request.done = [](engine::Request* request) {
-        static_cast<Alone*>(request->owner)->complete = true;
+        static_cast<Alone*>(request->owner)->complete.store(true, std::memory_order_release);
     };
     return alone;
+}
+
+void give_back(Alone* alone) {
+    alone->next = spare_alone;
+    spare_alone = alone;
 }
 
 /// Looks for a short message that is about to arrive, without the detour through everyone's
@@ -85,24 +96,38 @@ void poll_for(Complete&& complete) {
     }
 }
 
-/// MPI_Recv where no other thread can come between.
-int receive_alone(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,
-                  ompi_communicator_t* communicator, ompi_status_public_t* status) {
-    const engine::Buffer into = describe(buffer, count, type);
-    Alone* alone = take_alone();
-    const Status started = engine().receive(alone->request, communicator_of(communicator), source,
-                                            engine_tag(tag), into);
-    if (started == Status::kOk) {
-        poll_for([alone] { return alone->complete; });
-        while (!alone->complete) {
-            opal_progress();
+void await(const Alone& alone) {
+    const auto complete = [&alone] { return alone.complete.load(std::memory_order_acquire); };
+    poll_for(complete);
+    for (int round = 0; !complete(); ++round) {
+        opal_progress();
+        if (engine().threads && round >= kPatience) {
+            sched_yield();  // more threads may wait than there are processors
         }
     }
+}
+
+}  // namespace
+
+int recv(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,
+         ompi_communicator_t* communicator, ompi_status_public_t* status) {
+    Alone* alone = nullptr;
+    {
+        const engine::Engine::Guard guard(engine());
+        const engine::Buffer into = describe(buffer, count, type);
+        alone = take_alone();
+        const Status started = engine().receive(alone->request, communicator_of(communicator),
+                                                source, engine_tag(tag), into);
+        if (started != Status::kOk) {
+            give_back(alone);
+            return mpi_error(started);
+        }
+    }
+    await(*alone);
     const engine::Outcome outcome = alone->request.outcome;
-    alone->next = spare_alone;
-    spare_alone = alone;
-    if (started != Status::kOk) {
-        return mpi_error(started);
+    {
+        const engine::Engine::Guard guard(engine());
+        give_back(alone);
     }
     const int error = mpi_error(outcome.status);
     if (status != MPI_STATUS_IGNORE) {
@@ -114,8 +139,6 @@ int receive_alone(void* buffer, std::size_t count, ompi_datatype_t* type, int so
     }
     return error;
 }
-
-}  // namespace
 
 void release_alone() {
     while (Alone* alone = spare_alone) {
@@ -143,16 +166,6 @@ int irecv(void* buffer, std::size_t count, ompi_datatype_t* type, int source, in
     *request = &taken->super;
     return mpi_error(engine().receive(taken->request, communicator_of(communicator), source,
                                       engine_tag(tag), into));
-}
-
-int recv(void* buffer, std::size_t count, ompi_datatype_t* type, int source, int tag,
-         ompi_communicator_t* communicator, ompi_status_public_t* status) {
-    if (!engine().threads) {
-        return receive_alone(buffer, count, type, source, tag, communicator, status);
-    }
-    ompi_request_t* request = nullptr;
-    const int outcome = irecv(buffer, count, type, source, tag, communicator, &request);
-    return outcome != OMPI_SUCCESS ? outcome : finish_blocking(request, status);
 }
 
 int isend_init(const void* buffer, std::size_t count, ompi_datatype_t* type, int destination,

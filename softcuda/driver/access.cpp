@@ -66,7 +66,8 @@ Access check_access(const CUctx_st& context, uint64_t address, uint64_t size, bo
         return {found->kind == MemoryKind::kRegistered ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE,
                 MemoryPlace::kPageable, -1};
     }
-    return {CUDA_SUCCESS, place, place == MemoryPlace::kPinned ? -1 : found->device->physical};
+    return {CUDA_SUCCESS, place, place == MemoryPlace::kPinned ? -1 : found->device->physical,
+            found->sync_memops};
 }
 
 }  // namespace softcuda

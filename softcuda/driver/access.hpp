@@ -15,7 +15,8 @@ enum class MemoryPlace { kPageable, kPinned, kManaged, kDevice };
 struct Access {
     CUresult result;  // CUDA_SUCCESS, INVALID_VALUE, or ILLEGAL_ADDRESS: the operation would fault
     MemoryPlace place;
-    int physical;  // device the memory belongs to, -1: host
+    int physical;       // device the memory belongs to, -1: host
+    bool sync = false;  // synchronous operations on it are complete when they return
 };
 
 /** Checks [address, address + size) for reading or writing by a device of `context`. Size 0 is

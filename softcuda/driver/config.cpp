@@ -89,6 +89,22 @@ void read_faults(Config& config) {
     }
 }
 
+/** "0>1,2>0": GPU 0 may access the memory of GPU 1, and so on. */
+bool read_pairs(Config& config, const char* text) {
+    for (const std::string& pair : split(text, ',')) {
+        int from = -1;
+        int to = -1;
+        int used = 0;
+        if (std::sscanf(pair.c_str(), "%d>%d%n", &from, &to, &used) != 2 ||
+            static_cast<size_t>(used) != pair.size() || from < 0 || from >= kMaxDevices || to < 0 ||
+            to >= kMaxDevices || from == to) {
+            return false;
+        }
+        config.peers[from] = static_cast<uint16_t>(config.peers[from] | 1U << to);
+    }
+    return true;
+}
+
 void read_topology(Config& config) {
     const char* text = std::getenv("SOFTCUDA_TOPOLOGY");
     if (text == nullptr || *text == '\0' || std::strcmp(text, "nvlink") == 0) {
@@ -97,8 +113,19 @@ void read_topology(Config& config) {
         config.topology = Topology::kPcie;
     } else if (std::strcmp(text, "none") == 0) {
         config.topology = Topology::kNone;
+    } else if (read_pairs(config, text)) {
+        config.topology = Topology::kPairs;
     } else {
-        refuse(config, "SOFTCUDA_TOPOLOGY", text, "one of nvlink, pcie, none");
+        refuse(config, "SOFTCUDA_TOPOLOGY", text,
+               "one of nvlink, pcie, none, or pairs such as 0>1,1>0");
+    }
+}
+
+void read_ipc(Config& config) {
+    const char* text = std::getenv("SOFTCUDA_IPC");
+    config.ipc_visible_only = text != nullptr && std::strcmp(text, "visible") == 0;
+    if (text != nullptr && *text != '\0' && !config.ipc_visible_only) {
+        refuse(config, "SOFTCUDA_IPC", text, "only \"visible\" is known");
     }
 }
 
@@ -122,6 +149,7 @@ Config read_config() {
     config.memory = static_cast<uint64_t>(memory);
     config.sparse = static_cast<uint64_t>(sparse);
     read_topology(config);
+    read_ipc(config);
     const char* async = std::getenv("SOFTCUDA_ASYNC");
     config.always_async = async != nullptr && std::strcmp(async, "always") == 0;
     if (async != nullptr && *async != '\0' && !config.always_async) {

@@ -11,8 +11,10 @@
 
 namespace softcuda {
 
+inline constexpr int kMaxDevices = 16;
+
 /** How virtual GPUs reach each other. */
-enum class Topology { kNvlink, kPcie, kNone };
+enum class Topology { kNvlink, kPcie, kNone, kPairs };
 
 /** One rule of SOFTCUDA_FAULT: call number `nth` of `entry` (and all later ones if `onwards`) fails
  *  with `code`. */
@@ -27,6 +29,8 @@ struct Config {
     int devices = 2;                        // SOFTCUDA_DEVICES, 0..kMaxDevices
     uint64_t memory = uint64_t{8} << 30;    // SOFTCUDA_MEMORY, bytes per device
     Topology topology = Topology::kNvlink;  // SOFTCUDA_TOPOLOGY
+    uint16_t peers[kMaxDevices] = {};       // kPairs: bit j of [i]: GPU i may access GPU j
+    bool ipc_visible_only = false;          // SOFTCUDA_IPC=visible
     uint64_t sparse = uint64_t{128} << 20;  // SOFTCUDA_SPARSE, smallest copy that keeps holes
     double gigabytes_per_second = 0;        // SOFTCUDA_GBPS, 0: as fast as memcpy
     double latency_us = 0;                  // SOFTCUDA_LATENCY_US, added to each copy
@@ -44,8 +48,6 @@ struct Config {
         return !always_async && delay_us == 0 && latency_us == 0 && gigabytes_per_second == 0;
     }
 };
-
-inline constexpr int kMaxDevices = 16;
 
 /** Blocks of one kernel that run at the same time; what cuDeviceGetAttribute reports. */
 inline constexpr int kMultiprocessors = 4;

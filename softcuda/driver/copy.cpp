@@ -21,7 +21,8 @@ namespace {
 /** Copies up to this size run in the calling thread when their stream is idle: a queue hand-over
  *  costs more than the copy. */
 constexpr uint64_t kInlineLimit = 64 << 10;
-/** Host-to-device copies of pageable memory up to this size return once the bytes are staged. */
+/** Host-to-device copies of pageable memory up to this size return once the bytes are staged, from
+ *  synchronous calls as well. */
 constexpr uint64_t kStageLimit = 64 << 10;
 
 void move_rows(char* to, const char* from, const Rectangle& shape) {
@@ -85,6 +86,11 @@ bool stage(CopyWork& work) {
     return true;
 }
 
+/** Whether the context was told to complete synchronous operations before they return. */
+bool synchronous(const CUstream_st& stream) {
+    return (stream.context->flags & CU_CTX_SYNC_MEMOPS) != 0;
+}
+
 /** Whether the call returns only once the bytes are in place. */
 bool must_wait(const Access& to, const Access& from, Wait wait) {
     const bool both_device = to.place == MemoryPlace::kDevice && from.place == MemoryPlace::kDevice;
@@ -105,11 +111,12 @@ CUresult run_copy(CUstream_st& stream, CopyWork work, const Access& to, const Ac
     const uint64_t bytes = work.shape.width * work.shape.height;
     const bool pageable_target = to.place == MemoryPlace::kPageable;
     const bool pageable_source = from.place == MemoryPlace::kPageable;
-    bool waits = must_wait(to, from, wait);
+    const bool complete = wait == Wait::kIfHost && (to.sync || from.sync || synchronous(stream));
+    bool waits = complete || must_wait(to, from, wait);
     if (config().may_inline() && (waits || bytes <= kInlineLimit) && run_inline(stream, work)) {
         return CUDA_SUCCESS;
     }
-    if (wait == Wait::kNever && pageable_source && !pageable_target && bytes <= kStageLimit) {
+    if (!complete && pageable_source && !pageable_target && bytes <= kStageLimit) {
         waits = !stage(work);
     }
     const uint64_t ticket = enqueue(stream, work);
@@ -234,7 +241,8 @@ CUresult fill(uint64_t to, uint64_t pitch, uint32_t value, unsigned element, uin
         return CUDA_SUCCESS;
     }
     const uint64_t ticket = enqueue(*stream, work);
-    if (wait == Wait::kIfHost && target.place != MemoryPlace::kDevice) {
+    if (wait == Wait::kIfHost &&
+        (target.place != MemoryPlace::kDevice || target.sync || synchronous(*stream))) {
         wait_ticket(*stream, ticket);
     }
     return CUDA_SUCCESS;

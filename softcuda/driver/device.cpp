@@ -227,6 +227,9 @@ Device* device_by_physical(int physical) noexcept {
 }
 
 bool can_access_peer(int physical, int other) noexcept {
+    if (config().topology == Topology::kPairs) {
+        return (config().peers[physical] >> other & 1U) != 0;
+    }
     return physical != other && config().topology != Topology::kNone;
 }
 
@@ -382,7 +385,8 @@ CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, CUdev
             return CUDA_ERROR_INVALID_DEVICE;
         }
         const bool nvlink = config().topology == Topology::kNvlink;
-        const bool access = can_access_peer(srcDevice, dstDevice);
+        const bool access =
+            can_access_peer(device(srcDevice)->physical, device(dstDevice)->physical);
         if (attrib == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK) {
             *value = nvlink ? 0 : 1;
         } else if (attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED) {

@@ -97,6 +97,13 @@ CUresult enter(Entry entry, Needs needs) noexcept {
     return result;
 }
 
+CUresult refused(Entry entry, CUresult result) noexcept {
+    if (result != CUDA_ERROR_NOT_READY) {
+        ledger.errors[static_cast<int>(entry)].fetch_add(1, std::memory_order_relaxed);
+    }
+    return result;
+}
+
 CUresult initialize() noexcept {
     const std::lock_guard lock(init_mutex);
     switch (current_phase.load()) {

@@ -39,20 +39,24 @@ enum class Needs {
 /** Counts the call, applies SOFTCUDA_FAULT, and checks `needs`. */
 CUresult enter(Entry entry, Needs needs) noexcept;
 
+/** Counts a call's error, for tests that allow none. */
+[[gnu::cold]] CUresult refused(Entry entry, CUresult result) noexcept;
+
 /** The frame of every exported entry: `body` returns a CUresult and runs only if `enter` agreed. No
  *  exception leaves. */
 template <class Body>
 CUresult call(Entry entry, Needs needs, Body&& body) noexcept {
-    if (const CUresult result = enter(entry, needs); result != CUDA_SUCCESS) {
-        return result;
+    CUresult result = enter(entry, needs);
+    if (result == CUDA_SUCCESS) {
+        try {
+            result = body();
+        } catch (const std::bad_alloc&) {
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+        } catch (...) {
+            result = CUDA_ERROR_UNKNOWN;
+        }
     }
-    try {
-        return body();
-    } catch (const std::bad_alloc&) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    } catch (...) {
-        return CUDA_ERROR_UNKNOWN;
-    }
+    return result == CUDA_SUCCESS ? result : refused(entry, result);
 }
 
 /** How far the driver is in its life. */

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "softcuda/driver/config.hpp"
 #include "softcuda/driver/ledger.hpp"
 
 namespace softcuda {
@@ -147,6 +148,9 @@ CUresult open_import(const SharedAllocation& shared, CUctx_st* owner, CUmemoryPo
     }
     if (shared.pid == getpid()) {
         return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (config().ipc_visible_only && device_by_physical(shared.physical) == nullptr) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     Device* own = current_context()->device;
     if (shared.physical != own->physical && !can_access_peer(own->physical, shared.physical)) {

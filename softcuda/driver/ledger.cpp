@@ -21,19 +21,30 @@ constexpr const char* kNames[] = {
 #undef SOFTCUDA_ENTRY
 };
 
-uint64_t total_calls() noexcept {
-    uint64_t total = 0;
-    for (const std::atomic<uint64_t>& count : ledger.calls) {
-        total += count.load(std::memory_order_relaxed);
+using Counts = std::atomic<uint64_t>[kEntryCount];
+
+uint64_t total(const Counts& counts) noexcept {
+    uint64_t sum = 0;
+    for (const std::atomic<uint64_t>& count : counts) {
+        sum += count.load(std::memory_order_relaxed);
     }
-    return total;
+    return sum;
 }
 
-void write_calls(std::FILE* file) {
+/** Of the entry called `name`, or of all. */
+uint64_t count_of(const Counts& counts, const char* name) noexcept {
+    if (name == nullptr) {
+        return total(counts);
+    }
+    const int index = entry_by_name(name);
+    return index < 0 ? 0 : counts[index].load(std::memory_order_relaxed);
+}
+
+void write_counts(std::FILE* file, const char* title, const Counts& counts) {
     const char* separator = "";
-    std::fprintf(file, "  \"calls\": {");
+    std::fprintf(file, "  \"%s\": {", title);
     for (int i = 0; i < kEntryCount; ++i) {
-        const uint64_t count = ledger.calls[i].load(std::memory_order_relaxed);
+        const uint64_t count = counts[i].load(std::memory_order_relaxed);
         if (count != 0) {
             std::fprintf(file, "%s\n    \"%s\": %" PRIu64, separator, kNames[i], count);
             separator = ",";
@@ -82,8 +93,9 @@ __attribute__((destructor)) void write_report() {
         return;
     }
     std::fprintf(file, "{\n  \"pid\": %d,\n  \"total\": %" PRIu64 ",\n", static_cast<int>(getpid()),
-                 total_calls());
-    write_calls(file);
+                 total(ledger.calls));
+    write_counts(file, "calls", ledger.calls);
+    write_counts(file, "errors", ledger.errors);
     write_leaks(file);
     std::fprintf(file, "  \"contexts_created\": %" PRIu64 ",\n  \"violations\": %" PRIu64 "\n}\n",
                  ledger.contexts_created.load(), ledger.violations.load());
@@ -109,6 +121,9 @@ void ledger_reset() noexcept {
     for (std::atomic<uint64_t>& count : ledger.calls) {
         count.store(0, std::memory_order_relaxed);
     }
+    for (std::atomic<uint64_t>& count : ledger.errors) {
+        count.store(0, std::memory_order_relaxed);
+    }
 }
 
 }  // namespace softcuda
@@ -116,11 +131,11 @@ void ledger_reset() noexcept {
 using softcuda::ledger;
 
 unsigned long long softcuda_calls(const char* name) {
-    if (name == nullptr) {
-        return softcuda::total_calls();
-    }
-    const int index = softcuda::entry_by_name(name);
-    return index < 0 ? 0 : ledger.calls[index].load(std::memory_order_relaxed);
+    return softcuda::count_of(ledger.calls, name);
+}
+
+unsigned long long softcuda_errors(const char* name) {
+    return softcuda::count_of(ledger.errors, name);
 }
 
 void softcuda_calls_reset(void) {

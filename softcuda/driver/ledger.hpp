@@ -12,6 +12,7 @@ namespace softcuda {
 /** Objects alive now, and what was noticed. Constant-initialised: usable at any time. */
 struct Ledger {
     std::atomic<uint64_t> calls[kEntryCount];
+    std::atomic<uint64_t> errors[kEntryCount];  // calls refused, CUDA_ERROR_NOT_READY aside
     std::atomic<int64_t> device_allocations;
     std::atomic<int64_t> host_allocations;
     std::atomic<int64_t> managed_allocations;

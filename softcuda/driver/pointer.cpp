@@ -151,6 +151,9 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
             attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
             return CUDA_ERROR_INVALID_VALUE;
         }
+        if (found->kind == MemoryKind::kPool || found->kind == MemoryKind::kMapped) {
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
         found->sync_memops = *static_cast<const unsigned*>(value) != 0;
         return CUDA_SUCCESS;
     });

@@ -14,7 +14,10 @@ extern "C" {
  *  "cuMemAlloc_v2"); of all entries when `name` is NULL. 0 for a name the driver does not have. */
 unsigned long long softcuda_calls(const char* name);
 
-/** Sets every count of softcuda_calls to zero. */
+/** Of these calls, those that answered with an error; CUDA_ERROR_NOT_READY is none. */
+unsigned long long softcuda_errors(const char* name);
+
+/** Sets every count of softcuda_calls and softcuda_errors to zero. */
 void softcuda_calls_reset(void);
 
 /** Memory mappings of other processes open now: cuIpcOpenMemHandle less closed ones, each mapping

@@ -48,9 +48,12 @@ class CaptureScope {
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-/// The primary context of a device, retained once for the life of the process; null with the reason
-/// logged when the driver refuses. Used for memory that belongs to no context (VMM, stream-ordered
-/// pools).
-CUcontext primary_context(const Driver& driver, int device) noexcept;
+/// A context to copy memory under that belongs to none (VMM, stream-ordered pools): the device's
+/// primary context, or the caller's current one where the application has not made the primary one.
+/// Retained until release_primary_contexts(). Null with the reason logged when the driver refuses.
+CUcontext context_of_device(const Driver& driver, int device) noexcept;
+
+/// Gives back what context_of_device() retained, at finalize.
+void release_primary_contexts(const Driver& driver) noexcept;
 
 }  // namespace beeline::cuda

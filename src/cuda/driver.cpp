@@ -99,10 +99,36 @@ bool is_gone(CUresult result) noexcept {
            result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+bool is_asynchronous(CUresult result) noexcept {
+    switch (result) {
+        case CUDA_ERROR_ECC_UNCORRECTABLE:
+        case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+        case CUDA_ERROR_CONTAINED:
+        case CUDA_ERROR_ILLEGAL_ADDRESS:
+        case CUDA_ERROR_LAUNCH_TIMEOUT:
+        case CUDA_ERROR_ASSERT:
+        case CUDA_ERROR_HARDWARE_STACK_ERROR:
+        case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+        case CUDA_ERROR_MISALIGNED_ADDRESS:
+        case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+        case CUDA_ERROR_INVALID_PC:
+        case CUDA_ERROR_LAUNCH_FAILED:
+        case CUDA_ERROR_TENSOR_MEMORY_LEAK:
+            return true;
+        default:
+            return false;
+    }
+}
+
 void report_failure(const Driver& driver, const char* call, CUresult result, const void* pointer,
                     const char* consequence) noexcept {
-    log_once(LogLevel::kWarning, call, "%s failed with %s (pointer %p): %s", call,
-             driver.name_of(result), pointer, consequence);
+    log_once(LogLevel::kWarning, call, "%s failed with %s (pointer %p)%s: %s", call,
+             driver.name_of(result), pointer,
+             is_asynchronous(result)
+                 ? ", an error of earlier asynchronous work on the device, such "
+                   "as a kernel of the application"
+                 : "",
+             consequence);
 }
 
 }  // namespace beeline::cuda

@@ -45,7 +45,16 @@ namespace beeline::cuda {
     X(cuModuleGetFunction)       \
     X(cuModuleUnload)            \
     X(cuLaunchKernel)
-#define BEELINE_CUDA_OPTIONAL(X) X(cuThreadExchangeStreamCaptureMode)
+#define BEELINE_CUDA_OPTIONAL(X)         \
+    X(cuThreadExchangeStreamCaptureMode) \
+    X(cuStreamQuery)                     \
+    X(cuStreamIsCapturing)               \
+    X(cuPointerSetAttribute)             \
+    X(cuCtxGetDevice)                    \
+    X(cuCtxGetFlags)                     \
+    X(cuCtxSetFlags)                     \
+    X(cuDevicePrimaryCtxGetState)        \
+    X(cuDevicePrimaryCtxRelease)
 
 /// The functions. One per process; the library stays loaded until the process ends.
 struct Driver {
@@ -83,6 +92,10 @@ inline const Driver* Driver::find() noexcept {
 /// True when the error only says that CUDA is not up yet or is already gone (not initialised,
 /// deinitialised, context destroyed): a reason to do nothing, not to complain.
 bool is_gone(CUresult result) noexcept;
+
+/// True for errors of work that ran on the device earlier, such as a kernel of the application: the
+/// driver gives them to every later call, whoever makes it.
+bool is_asynchronous(CUresult result) noexcept;
 
 /// Logs a failed driver call once per call site key: the call, the error's name, the pointer, what
 /// happens next.

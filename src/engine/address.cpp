@@ -8,7 +8,7 @@ namespace beeline::engine {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x4c454542;  // "BEEL"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint32_t kMaxUcxBytes = 65536;
 
 struct Head {
@@ -16,13 +16,14 @@ struct Head {
     std::uint32_t version;
     std::uint64_t boot;
     std::uint64_t namespaces;
+    std::uint64_t rights;
     std::int64_t pid;
     std::uint64_t start_time;
     std::uint64_t nonce;
     std::int32_t descriptor;
     std::uint32_t ucx_bytes;
 };
-static_assert(sizeof(Head) == 56);
+static_assert(sizeof(Head) == 64);
 
 }  // namespace
 
@@ -31,6 +32,7 @@ std::vector<std::byte> encode(const Address& address) {
                     kVersion,
                     address.node.boot,
                     address.node.namespaces,
+                    address.node.rights,
                     address.shm.pid,
                     address.shm.start_time,
                     address.shm.nonce,
@@ -54,7 +56,7 @@ bool decode(std::span<const std::byte> in, Address& out) {
         in.size() - sizeof head != head.ucx_bytes) {
         return false;
     }
-    out.node = {head.boot, head.namespaces};
+    out.node = {head.boot, head.namespaces, head.rights};
     out.shm.pid = head.pid;
     out.shm.start_time = head.start_time;
     out.shm.nonce = head.nonce;

@@ -22,6 +22,7 @@ struct Peer {
     bool same_process = false;
     bool same_node = false;
     bool shm_tried = false;
+    bool guarded = false;  ///< on this machine, and neither may read the other's memory
     std::unique_ptr<mover::shm::Link> link;  ///< null: not by shared memory
     mover::ucx::Endpoint endpoint = nullptr;
     std::uint8_t gets_failed = 0;  ///< in a row: our mappings of its memory

@@ -111,6 +111,8 @@ Peer* Engine::add_peer(std::span<const std::byte> bytes) {
     }
     const topo::ProcessId self = topo::this_process();
     peer->same_node = node_ != topo::NodeId{} && peer->address.node == node_;
+    peer->guarded =
+        peer->address.node.boot == node_.boot && peer->address.node.rights != node_.rights;
     peer->same_process = peer->same_node && peer->address.shm.pid == self.pid &&
                          peer->address.shm.start_time == self.start_time;
     if (!peer->same_process &&

@@ -158,7 +158,7 @@ Status Engine::begin(Request& request) {
             status = eager_ucx(request);
             break;
         case protocol::Start::kUcxRendezvous:
-            status = ucx_rendezvous(request);
+            status = request.peer_->guarded ? offers(request) : ucx_rendezvous(request);
             break;
         case protocol::Start::kOffers:
             status = offers(request);
@@ -366,7 +366,9 @@ Status Engine::offers(Request& request) {
         if (const Status packed = to_host(request); packed != Status::kOk) {
             return packed;
         }
-        return ucx_rendezvous(request);
+        if (!request.peer_->guarded) {
+            return ucx_rendezvous(request);
+        }
     }
     wire::Rts rts;
     rts.common.context = request.communicator_->id;
@@ -383,7 +385,7 @@ Status Engine::offers(Request& request) {
         request.outcome.reason = protocol::Reason::kAsked;
     }
     if (request.outcome.reason == protocol::Reason::kNotExportable &&
-        request.where_.kind == memory::Kind::kDevice) {
+        request.where_.kind == memory::Kind::kDevice && request.where_.context != nullptr) {
         log_once(
             LogLevel::kWarning, "ipc.not_exportable",
             "device pointer %p has no CUDA IPC handle (VMM or stream-ordered pool memory): its "
@@ -403,6 +405,8 @@ Status Engine::offers(Request& request) {
         } else {
             request.outcome.reason = protocol::Reason::kExportFailed;
         }
+    } else if (!request.where_.on_device()) {
+        request.outcome.reason = protocol::Reason::kNoSharedMemory;  // a guarded peer
     }
     facts.exportable = true;  // here the receiver's memory is what matters
     request.put_offered_ = protocol::ipc_offer(facts) == protocol::Reason::kDirect &&

@@ -128,8 +128,10 @@ void Engine::send_piece(Piece* piece) {
     operation->owner = piece;
     operation->engine = this;
     operation->done = on_piece_sent;
-    const Status status = ucx_->send(endpoint(*request.peer_), operation, piece->memory,
-                                     piece->length, piece->length > limits_.ucx_eager);
+    // UCX's rendezvous reads the sender's memory, and ends the process where that is not allowed.
+    const bool rendezvous = piece->length > limits_.ucx_eager && !request.peer_->guarded;
+    const Status status =
+        ucx_->send(endpoint(*request.peer_), operation, piece->memory, piece->length, rendezvous);
     if (status != Status::kRetry) {
         piece_sent(piece, status);
     }
@@ -218,6 +220,9 @@ void Engine::give_back(Piece* piece) {
 }
 
 void Engine::pin(Pinned& pinned, std::span<std::byte> memory, const memory::Pointer& side) {
+    if (side.context == nullptr) {
+        return;  // the driver is in trouble: the copy says so
+    }
     pinned.tried = true;
     if (!memory.empty() &&
         memory::register_host(*side.driver, side.context, memory.data(), memory.size())) {

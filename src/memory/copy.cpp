@@ -59,6 +59,7 @@ ContextStreams* streams_of(const Pointer& side) {
     auto made = std::make_unique<ContextStreams>();
     made->driver = side.driver;
     made->context = side.context;
+    const cuda::CaptureScope captures(*side.driver);
     auto immediate = cuda::Stream::create(*side.driver);
     auto background = cuda::Stream::create(*side.driver);
     if (!immediate || !background) {
@@ -378,6 +379,9 @@ void release_copy_resources() noexcept {
         streams->background = {};
     }
     table().clear();
+    if (const cuda::Driver* driver = cuda::Driver::find(); driver != nullptr) {
+        cuda::release_primary_contexts(*driver);
+    }
 }
 
 }  // namespace beeline::memory

@@ -2,10 +2,47 @@
 // Classification by one cuPointerGetAttributes call.
 #include "memory/pointer.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
+#include "memory/settle.hpp"
 
 namespace beeline::memory {
+namespace {
+
+/// Whether the CPU can read the byte, asked of the kernel, which answers EFAULT rather than raise a
+/// signal.
+bool readable(const void* pointer) noexcept {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return false;
+    }
+    const bool answer = write(ends[1], pointer, 1) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return answer;
+}
+
+/// The driver gives no answer. Before it is up and after it is gone every pointer is the host's.
+/// Otherwise, as after an error of a kernel of the application, memory that the CPU cannot read is
+/// taken for a device's, with no context: what wants to copy it fails.
+[[gnu::cold]] Pointer without_answer(const cuda::Driver& driver, CUresult result,
+                                     const void* pointer) noexcept {
+    Pointer answer;
+    if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED ||
+        readable(pointer)) {
+        return answer;
+    }
+    cuda::report_failure(driver, "cuPointerGetAttributes", result, pointer,
+                         "messages from or to this memory end with an error");
+    answer.kind = Kind::kDevice;
+    answer.driver = &driver;
+    return answer;
+}
+
+}  // namespace
 
 Pointer classify(const void* pointer) noexcept {
     Pointer answer;
@@ -34,8 +71,11 @@ Pointer classify(const void* pointer) noexcept {
     constexpr unsigned kCount = sizeof attributes / sizeof attributes[0];
     const CUresult result = driver->cuPointerGetAttributes(kCount, attributes, values,
                                                            reinterpret_cast<CUdeviceptr>(pointer));
-    if (result != CUDA_SUCCESS || (type == 0 && managed == 0)) {
-        return answer;  // not CUDA's, or CUDA is not up: the CPU may touch it
+    if (result != CUDA_SUCCESS) {
+        return without_answer(*driver, result, pointer);
+    }
+    if (type == 0 && managed == 0) {
+        return answer;  // not CUDA's: the CPU may touch it
     }
     answer.kind = managed != 0                 ? Kind::kManaged
                   : type == CU_MEMORYTYPE_HOST ? Kind::kPinned
@@ -45,11 +85,14 @@ Pointer classify(const void* pointer) noexcept {
     }
     answer.driver = driver;
     answer.device = device;
-    answer.context = context != nullptr ? context : cuda::primary_context(*driver, device);
+    answer.context = context != nullptr ? context : cuda::context_of_device(*driver, device);
     answer.base = base;
     answer.size = size;
     answer.buffer_id = id;
     answer.ipc_capable = answer.kind == Kind::kDevice && legacy_ipc != 0;
+    if (answer.kind == Kind::kDevice && answer.context != nullptr) {
+        settle(answer);
+    }
     return answer;
 }
 

@@ -17,11 +17,12 @@ enum class Kind : std::uint8_t { kHost, kPinned, kManaged, kDevice };
 /// A pointer's allocation. Everything but `kind` is meaningful for kManaged and kDevice only.
 struct Pointer {
     Kind kind = Kind::kHost;
-    bool ipc_capable = false;     ///< cuIpcGetMemHandle can export it
-    int device = -1;              ///< ordinal in this process
-    CUctx_st* context = nullptr;  ///< context to copy under; never null when not host
-    std::uint64_t base = 0;       ///< start of the allocation
-    std::uint64_t size = 0;       ///< of the allocation, bytes
+    bool ipc_capable = false;  ///< cuIpcGetMemHandle can export it
+    int device = -1;           ///< ordinal in this process
+    CUctx_st* context =
+        nullptr;             ///< context to copy under; null when host, or when none can be had
+    std::uint64_t base = 0;  ///< start of the allocation
+    std::uint64_t size = 0;  ///< of the allocation, bytes
     std::uint64_t buffer_id = 0;  ///< changes whenever the address is allocated anew
     const cuda::Driver* driver = nullptr;
 

@@ -4,11 +4,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 namespace beeline::topo {
 namespace {
@@ -38,6 +40,34 @@ std::size_t read_file(const char* path, char* out, std::size_t room) noexcept {
 
 }  // namespace
 
+namespace {
+
+/// Capabilities, permitted and effective, as capget(2) gives them; no library is needed for that.
+struct Capabilities {
+    std::uint32_t sets[6];
+};
+
+std::uint64_t rights() noexcept {
+    struct {
+        std::uint32_t version = 0x20080522;  // _LINUX_CAPABILITY_VERSION_3
+        int pid = 0;
+    } header;
+    Capabilities capabilities{};
+    struct stat user_namespace {};
+    const uid_t user = geteuid();
+    syscall(SYS_capget, &header, &capabilities);
+    // A kernel without user namespaces has one for all.
+    stat("/proc/self/ns/user", &user_namespace);
+    std::uint64_t hash = mix(kSeed, &user, sizeof user);
+    hash = mix(hash, &user_namespace.st_ino, sizeof user_namespace.st_ino);
+    for (const int set : {0, 1, 3, 4}) {  // effective, permitted; then their upper halves
+        hash = mix(hash, &capabilities.sets[set], sizeof capabilities.sets[set]);
+    }
+    return hash;
+}
+
+}  // namespace
+
 NodeId this_node() noexcept {
     char boot[64];
     const std::size_t length = read_file("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
@@ -51,6 +81,7 @@ NodeId this_node() noexcept {
     id.boot = mix(kSeed, boot, length);
     id.namespaces = mix(kSeed, &pid_namespace.st_ino, sizeof pid_namespace.st_ino);
     id.namespaces = mix(id.namespaces, &net_namespace.st_ino, sizeof net_namespace.st_ino);
+    id.rights = rights();
     return id;
 }
 

@@ -7,10 +7,13 @@
 namespace beeline::topo {
 
 /// Equal for two processes exactly when they can share memory through /proc: same boot of the same
-/// kernel, same process-id namespace and same network namespace (a "node" as MPI launchers see it).
+/// kernel, same process-id namespace and same network namespace (a "node" as MPI launchers see it),
+/// and the same rights: a process may open another's descriptors only if they have the same user,
+/// user namespace and capabilities (or it has more: but then the other may not open its own).
 struct NodeId {
     std::uint64_t boot = 0;
     std::uint64_t namespaces = 0;
+    std::uint64_t rights = 0;
     bool operator==(const NodeId&) const = default;
 };
 

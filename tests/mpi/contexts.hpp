@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace beeline::test {
@@ -25,6 +26,8 @@ class Contexts {
         load(reset_, "cuDevicePrimaryCtxReset_v2");
         load(state_, "cuDevicePrimaryCtxGetState");
         load(device_get_, "cuDeviceGet");
+        load(device_count_, "cuDeviceGetCount");
+        load(device_uuid_, "cuDeviceGetUuid");
         load(create_, "cuCtxCreate_v2");
         load(pop_, "cuCtxPopCurrent_v2");
         load(destroy_, "cuCtxDestroy_v2");
@@ -87,13 +90,36 @@ class Contexts {
     }
     void destroy(CUcontext context) const { check(destroy_(context), "cuCtxDestroy"); }
 
+    int devices() const {
+        int count = 0;
+        check(device_count_(&count), "cuDeviceGetCount");
+        return count;
+    }
+    /// As CUDA_VISIBLE_DEVICES takes it: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.
+    std::string uuid(int device) const {
+        CUuuid id;
+        check(device_uuid_(&id, handle(device)), "cuDeviceGetUuid");
+        std::string text = "GPU";
+        for (int i = 0; i < 16; ++i) {
+            char digits[4];
+            std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(id.bytes[i]));
+            text += i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+            text += digits;
+        }
+        return text;
+    }
+
     /// Device memory of the current context, every byte `value`.
     void* allocate(std::size_t bytes, unsigned char value) const {
         CUdeviceptr address = 0;
         check(allocate_(&address, bytes), "cuMemAlloc");
-        check(fill_(address, value, bytes), "cuMemsetD8");
+        void* memory = reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+        fill(memory, bytes, value);
+        return memory;
+    }
+    void fill(void* memory, std::size_t bytes, unsigned char value) const {
+        check(fill_(reinterpret_cast<CUdeviceptr>(memory), value, bytes), "cuMemsetD8");
         check(wait_(), "cuCtxSynchronize");  // the memset may still be under way
-        return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
     }
     void free(void* memory) const {
         check(free_(reinterpret_cast<CUdeviceptr>(memory)), "cuMemFree");
@@ -147,6 +173,8 @@ class Contexts {
     CUresult (*reset_)(CUdevice) = nullptr;
     CUresult (*state_)(CUdevice, unsigned*, int*) = nullptr;
     CUresult (*device_get_)(CUdevice*, int) = nullptr;
+    CUresult (*device_count_)(int*) = nullptr;
+    CUresult (*device_uuid_)(CUuuid*, CUdevice) = nullptr;
     CUresult (*create_)(CUcontext*, unsigned, CUdevice) = nullptr;
     CUresult (*pop_)(CUcontext*) = nullptr;
     CUresult (*destroy_)(CUcontext) = nullptr;

@@ -141,6 +141,24 @@ class Endings {
         }
         MPI_Finalize();
     }
+    /// The memory that the others have mapped is freed, and they finalize last.
+    void importer_last() {
+        begin();
+        if (rank_ != 0) {
+            usleep(50000);
+        }
+        free_memory();
+        MPI_Finalize();
+    }
+    /// The last message of the program is a barrier, of the host or of the device.
+    void barrier_last() {
+        begin();
+        usleep(static_cast<useconds_t>(getpid() % 7) * 300);
+        MPI_Barrier(MPI_COMM_WORLD);
+        cuda_.fill(out_, 8, 1);
+        MPI_Allreduce(MPI_IN_PLACE, out_, 1, MPI_UINT64_T, MPI_BOR, MPI_COMM_WORLD);
+        MPI_Finalize();
+    }
     /// The driver is there, but nobody used it.
     static void nothing() { MPI_Finalize(); }
 
@@ -202,6 +220,8 @@ constexpr Case kCases[] = {
     {"freed_requests", [](Endings& e) { e.freed_requests(); }},
     {"freed_receives", [](Endings& e) { e.freed_receives(); }},
     {"leaves_early", [](Endings& e) { e.leaves_early(); }},
+    {"importer_last", [](Endings& e) { e.importer_last(); }},
+    {"barrier_last", [](Endings& e) { e.barrier_last(); }},
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ for n in 1 3; do
     quiet $n 0
     quiet $n 2
     for name in nothing reset reset_and_go_on one_side_resets release free_before free_after reset_after \
-        destroyed_context freed_requests freed_receives leaves_early; do
+        destroyed_context freed_requests freed_receives leaves_early importer_last barrier_last; do
         quiet $n 2 $name
     done
 done

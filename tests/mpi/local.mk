@@ -76,6 +76,25 @@ p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi
 TESTS += $(p2p_scripts)
 EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh
 
+peers_programs = tests/mpi/peers tests/mpi/peers_order tests/mpi/manners
+check_PROGRAMS += $(peers_programs)
+tests_mpi_peers_SOURCES = tests/mpi/peers.cpp tests/mpi/contexts.hpp tests/mpi/harness.hpp
+tests_mpi_peers_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_peers_LDADD = $(mpi_test_ldadd)
+tests_mpi_peers_order_SOURCES = tests/mpi/peers_order.cpp tests/mpi/contexts.hpp \
+	tests/mpi/harness.hpp
+tests_mpi_peers_order_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_peers_order_LDADD = $(mpi_test_ldadd)
+tests_mpi_manners_SOURCES = tests/mpi/manners.cpp tests/mpi/contexts.hpp tests/mpi/harness.hpp
+tests_mpi_manners_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_manners_LDADD = $(mpi_test_ldadd)
+peers_scripts = tests/mpi/peers_visibility_test.sh tests/mpi/peers_topology_test.sh \
+	tests/mpi/peers_drivers_test.sh tests/mpi/peers_namespaces_test.sh tests/mpi/peers_order_test.sh \
+	tests/mpi/manners_test.sh tests/mpi/missing_plugin_test.sh \
+	tests/mpi/short_jobs_test.sh
+TESTS += $(peers_scripts)
+EXTRA_DIST += $(peers_scripts) tests/mpi/peers_lib.sh tests/support/per_rank.sh
+
 # Tests under mpirun use an installation below the build folder, whatever the prefix.
 check_DATA = stage.stamp
 stage.stamp: $(LTLIBRARIES) $(PROGRAMS) $(SCRIPTS) Makefile

@@ -99,4 +99,14 @@ expect "large device buffers" '^1048576 .* staged +yes' --map-by node -n 2 "$ben
 expect "host buffers" '^65536 .* ucx +yes' --map-by node -n 2 "$bench" latency -m 8:64K -i 20
 expect "allreduce of device buffers" '^65536 .* yes' -n 4 "$bench" allreduce -d cuda -m 64K:64K -i 5
 expect "matching rules" '^OK' -n 4 "$top_builddir/tests/mpi/p2p_rules" host device
+# The second node has no driver: no rank may choose anything for the other.
+cat >"$work/bare" <<'END'
+#!/bin/sh
+[ "$(hostname)" != beeline-b ] || unset LD_LIBRARY_PATH LD_PRELOAD
+exec "$@"
+END
+chmod +x "$work/bare"
+expect "a node without a driver" '^OK' --map-by node -n 2 "$work/bare" "$top_builddir/tests/mpi/peers" gpus host
+expect "an allreduce beside a node without a driver" '^OK' --map-by node -n 4 "$work/bare" \
+    "$top_builddir/tests/mpi/peers" --allreduce gpu0 host gpu1 host
 [ "$failures" -eq 0 ]

@@ -21,7 +21,8 @@ std::vector<std::byte> random_bytes(std::size_t most) {
 
 Address random_address() {
     Address address;
-    address.node = {*rc::gen::arbitrary<std::uint64_t>(), *rc::gen::arbitrary<std::uint64_t>()};
+    address.node = {*rc::gen::arbitrary<std::uint64_t>(), *rc::gen::arbitrary<std::uint64_t>(),
+                    *rc::gen::arbitrary<std::uint64_t>()};
     address.shm.pid = *rc::gen::arbitrary<std::int64_t>();
     address.shm.start_time = *rc::gen::arbitrary<std::uint64_t>();
     address.shm.nonce = *rc::gen::arbitrary<std::uint64_t>();

@@ -170,4 +170,60 @@ TEST(Context, ErrorsStick) {
 }
 
 }  // namespace
+TEST(Peers, AccessInOneDirectionOnly) {
+    in_child({{"SOFTCUDA_DEVICES", "3"}, {"SOFTCUDA_TOPOLOGY", "0>1,2>0"}}, [] {
+        ASSERT_OK(cuInit(0));
+        for (int from = 0; from < 3; ++from) {
+            for (int to = 0; to < 3; ++to) {
+                int access = -1;
+                ASSERT_OK(cuDeviceCanAccessPeer(&access, from, to));
+                const bool wanted = (from == 0 && to == 1) || (from == 2 && to == 0);
+                EXPECT_EQ(access, wanted ? 1 : 0) << from << " > " << to;
+            }
+        }
+    });
+    for (const char* wrong : {"0>0", "0>", "0>16", "0>1,ring", "0>1x"}) {
+        in_child({{"SOFTCUDA_TOPOLOGY", wrong}},
+                 [] { EXPECT_EQ(cuInit(0), CUDA_ERROR_INVALID_VALUE); });
+    }
+}
+
+TEST(Ledger, RefusedCallsAreCounted) {
+    in_child({}, [] {
+        ASSERT_OK(cuInit(0));
+        EXPECT_EQ(softcuda_errors(nullptr), 0U);
+        CUdevice device = 0;
+        EXPECT_EQ(cuDeviceGet(&device, 99), CUDA_ERROR_INVALID_DEVICE);
+        EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);
+        EXPECT_EQ(softcuda_errors("cuDeviceGet"), 1U);
+        EXPECT_EQ(softcuda_errors(nullptr), 2U);
+        softcuda_calls_reset();
+        EXPECT_EQ(softcuda_errors(nullptr), 0U);
+    });
+}
+
+TEST(SyncMemops, MakesSynchronousCopiesComplete) {
+    in_child({{"SOFTCUDA_DELAY", "30000"}}, [] {
+        ASSERT_OK(cuInit(0));
+        CUcontext context = nullptr;
+        ASSERT_OK(cuDevicePrimaryCtxRetain(&context, 0));
+        ASSERT_OK(cuCtxSetCurrent(context));
+        CUdeviceptr from = 0;
+        CUdeviceptr to = 0;
+        ASSERT_OK(cuMemAlloc(&from, 64));
+        ASSERT_OK(cuMemAlloc(&to, 64));
+        ASSERT_OK(cuMemcpyDtoD(to, from, 64));
+        EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
+        ASSERT_OK(cuCtxSynchronize());
+        const unsigned on = 1;
+        ASSERT_OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, to));
+        ASSERT_OK(cuMemcpyDtoD(to, from, 64));
+        EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_SUCCESS);
+        ASSERT_OK(cuMemsetD8(to, 1, 64));
+        EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_SUCCESS);
+        ASSERT_OK(cuMemsetD8(from, 1, 64));
+        EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
+    });
+}
+
 }  // namespace softcuda_test

@@ -32,6 +32,23 @@ TEST(Identity, ProcessesOfOneNodeAgreeOnIt) {
     EXPECT_EQ(status, 0);
 }
 
+TEST(Identity, ProcessesWithOtherRightsShareNoMemory) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "changing the user needs root";
+    }
+    const NodeId node = this_node();
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool changed = setresuid(12345, 12345, 12345) == 0;
+        const NodeId mine = this_node();
+        _exit(changed && mine != node && mine.rights != node.rights && mine.boot == node.boot ? 0
+                                                                                              : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
 TEST(Identity, ProcessHasAStartTime) {
     const ProcessId self = this_process();
     EXPECT_EQ(self.pid, getpid());

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# GPUs that reach each other's memory, do not, or do in one direction only.
+. "$top_srcdir/tests/mpi/peers_lib.sh"
+unreachable="not on the best path: cuIpcOpenMemHandle failed at the receiver"
+
+# on TEXT TOPOLOGY GPUS RANKS PLACES...
+on() {
+    text=$1 SOFTCUDA_TOPOLOGY=$2 gpus=$3 n=$4
+    export SOFTCUDA_TOPOLOGY
+    shift 4
+    job "$text" "$gpus" -x SOFTCUDA_TOPOLOGY -n "$n" "$peers" "$@"
+    has '^OK'
+}
+
+on "no peer access" none 2 2 gpu0 gpu1
+by 0 staged && by 1 staged && lacks cuda_ipc && lines 2 "$unreachable"
+lines 2 'cuIpcOpenMemHandle failed with CUDA_ERROR_PEER_ACCESS_UNSUPPORTED'
+on "no peer access, one GPU" none 2 2 gpu1 gpu1
+by 0 cuda_ipc && by 1 cuda_ipc && lacks staged && quiet
+on "no peer access, several GPUs in a rank" none 2 2 gpus gpus
+by 0 cuda_ipc && by 0 staged && by 1 cuda_ipc && by 1 staged
+
+# The receiver reads: what counts is whether its GPU reaches the sender's.
+on "rank 0 reaches rank 1" "0>1" 2 2 gpu0 gpu1
+by 1 cuda_ipc && by 0 staged && lines 1 "$unreachable" && lines 1 'cuIpcOpenMemHandle failed with'
+on "rank 1 reaches rank 0" "1>0" 2 2 gpu0 gpu1
+by 0 cuda_ipc && by 1 staged && lines 1 "$unreachable"
+
+# Two GPUs that reach each other, a third that nobody reaches, and two ranks on one of them.
+on "mixed" "0>1,1>0" 3 4 gpu0 gpu1 gpu2 gpu2
+for rank in 0 1 2 3; do
+    by $rank cuda_ipc && by $rank staged
+done
+lines 4 "$unreachable"
+on "mixed, with a host rank" "0>1,1>0" 3 4 gpu0 gpu1 gpu2 host
+by 0 cuda_ipc && by 1 cuda_ipc && by 2 staged
+on "PCIe" pcie 2 2 gpu0 gpu1
+by 0 cuda_ipc && by 1 cuda_ipc && lacks staged
+finish
