@@ -22,9 +22,10 @@ struct Peer {
     bool same_process = false;
     bool same_node = false;
     bool shm_tried = false;
-    bool direct_failed = false;  ///< it could not map our memory: bounce buffers are offered too
-    bool bounce_failed = false;  ///< nor those
-    bool guarded = false;  ///< on this machine, and neither may read the other's memory
+    bool direct_failed = false;   ///< it could not map our memory: bounce buffers are offered too
+    bool bounce_failed = false;   ///< nor those
+    bool writes_refused = false;  ///< it has found that it cannot map our memory
+    bool guarded = false;         ///< on this machine, and neither may read the other's memory
     std::unique_ptr<mover::shm::Link> link;  ///< null: not by shared memory
     mover::ucx::Endpoint endpoint = nullptr;
 };
