@@ -1,6 +1,6 @@
 # coll/: the way of a collective.
 core_sources += \
-	coll/allreduce.cpp coll/allreduce.hpp \
+	coll/collective.cpp coll/collective.hpp \
 	coll/exec/device_engine.cpp coll/exec/device_engine.hpp coll/exec/engine.hpp \
 	coll/exec/host_driven.cpp coll/exec/host_driven.hpp \
 	coll/exec/host_engine.cpp coll/exec/host_engine.hpp coll/exec/transport.hpp \
@@ -49,7 +49,7 @@ core_sources += \
 	coll/plan/scan_recursive_doubling.cpp \
 	coll/plan/scatter_binomial.cpp \
 	coll/plan/scatter_linear.cpp \
-	coll/select/select.cpp coll/select/select.hpp
+	coll/select/model.hpp coll/select/select.cpp coll/select/select.hpp
 libcore_la_LIBADD += libkernel.la
 
 # The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path. (The image is

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One byte for each process in the modex: 1 when it has a CUDA driver.
+// One record for each process in the modex: whether it has a CUDA driver, and its node.
 #include "plugin/gpu_fact.hpp"
 
 #include <dlfcn.h>
 #include <unistd.h>
+
+#include <algorithm>
+
+#include "topo/identity.hpp"
 
 namespace beeline::plugin {
 namespace {
@@ -36,29 +40,34 @@ bool have_driver() noexcept {
     return access("/dev/nvidiactl", F_OK) == 0 || driver_on_path();
 }
 
-enum class Fact { kUnknown, kNone, kDriver };
+/// As published, in the byte order of the machine: a job runs on one architecture.
+struct Fact {
+    topo::NodeId node;
+    std::uint64_t driver = 0;  ///< 1: this process has one
+};
 
-Fact fact_of(const ompi_proc_t* process) noexcept {
+bool fact_of(const ompi_proc_t* process, Fact& fact) noexcept {
     std::uint8_t* bytes = nullptr;
     std::size_t size = 0;
     int outcome = OMPI_SUCCESS;
     OPAL_MODEX_RECV(outcome, key, &process->super.proc_name, &bytes, &size);
-    const Fact fact = outcome != OMPI_SUCCESS || size != 1 ? Fact::kUnknown
-                      : bytes[0] != 0                      ? Fact::kDriver
-                                                           : Fact::kNone;
+    const bool known = outcome == OMPI_SUCCESS && size == sizeof fact;
+    if (known) {
+        std::memcpy(&fact, bytes, sizeof fact);
+    }
     std::free(bytes);
-    return fact;
+    return known;
 }
 
 /// False when some rank is unknown; `any` becomes true when one has a driver.
 bool ask_group(ompi_group_t* group, bool& any) noexcept {
     for (int rank = 0; rank < group->grp_proc_count; ++rank) {
         const ompi_proc_t* process = ompi_group_peer_lookup(group, rank);
-        const Fact fact = process == nullptr ? Fact::kUnknown : fact_of(process);
-        if (fact == Fact::kUnknown) {
+        Fact fact;
+        if (process == nullptr || !fact_of(process, fact)) {
             return false;
         }
-        any = any || fact == Fact::kDriver;
+        any = any || fact.driver != 0;
     }
     return true;
 }
@@ -67,7 +76,7 @@ bool ask_group(ompi_group_t* group, bool& any) noexcept {
 
 int publish_gpu_fact(const mca_base_component_t* owner) noexcept {
     key = owner;
-    std::uint8_t fact = have_driver() ? 1 : 0;
+    Fact fact{topo::this_node(), have_driver() ? 1U : 0U};
     int outcome = OMPI_SUCCESS;
     OPAL_MODEX_SEND(outcome, OPAL_PMIX_GLOBAL, owner, &fact, sizeof fact);
     return outcome;
@@ -82,6 +91,24 @@ bool comm_has_gpu(ompi_communicator_t* comm) {
         return false;
     }
     return any;
+}
+
+std::vector<int> nodes_of(ompi_communicator_t* comm) {
+    std::vector<topo::NodeId> known;
+    std::vector<int> nodes;
+    for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
+        const ompi_proc_t* process = ompi_comm_peer_lookup(comm, rank);
+        Fact fact;
+        if (process == nullptr || !fact_of(process, fact)) {
+            return {};
+        }
+        const auto found = std::find(known.begin(), known.end(), fact.node);
+        nodes.push_back(static_cast<int>(found - known.begin()));
+        if (found == known.end()) {
+            known.push_back(fact.node);
+        }
+    }
+    return nodes;
 }
 
 }  // namespace beeline::plugin

@@ -30,10 +30,13 @@ mca_pml_beeline_la_LDFLAGS = $(plugin_ldflags)
 mca_pml_beeline_la_LIBADD = $(plugin_libadd)
 mca_pml_beeline_la_DEPENDENCIES = $(plugin_depends)
 mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
-	plugin/coll/allreduce.cpp plugin/coll/allreduce.hpp \
 	plugin/coll/component.cpp plugin/coll/entries.def plugin/coll/module.cpp plugin/coll/module.hpp \
 	plugin/coll/report.cpp plugin/coll/report.hpp plugin/coll/request.cpp plugin/coll/request.hpp \
-	plugin/coll/resolve.cpp plugin/coll/resolve.hpp plugin/coll/shapes.hpp \
+	plugin/coll/flat.cpp plugin/coll/flat.hpp plugin/coll/resolve.cpp plugin/coll/resolve.hpp \
+	plugin/coll/schedule_call.cpp plugin/coll/schedule_call.hpp \
+	plugin/coll/schedule_request.cpp plugin/coll/schedule_request.hpp \
+	plugin/coll/scheduled.hpp plugin/coll/schedules.cpp plugin/coll/schedules.hpp \
+	plugin/coll/shapes.hpp \
 	plugin/coll/staged_call.hpp plugin/coll/transport.cpp plugin/coll/transport.hpp \
 	plugin/coll/wrap.hpp plugin/machine.cpp plugin/machine.hpp \
 	plugin/preload/calls.hpp plugin/preload/handlers.cpp plugin/preload/handlers.hpp

@@ -225,6 +225,16 @@ Status DeviceEngine::flush() noexcept {
                    [](Home& home) { return home.driver->cuStreamSynchronize(home.stream.get()); });
 }
 
+Status DeviceEngine::poll() noexcept {
+    bool busy = false;
+    const Status status = enqueue("cuStreamQuery", nullptr, [&busy](Home& home) {
+        const CUresult result = home.driver->cuStreamQuery(home.stream.get());
+        busy = result == CUDA_ERROR_NOT_READY;
+        return busy ? CUDA_SUCCESS : result;
+    });
+    return busy ? Status::kRetry : status;
+}
+
 Status DeviceEngine::reduce_on_host(kernel::Type type, kernel::Op op, const void* left,
                                     const void* right, void* out, std::size_t count) noexcept {
     const Status flushed = flush();

@@ -33,6 +33,7 @@ class DeviceEngine final : public ReduceEngine {
     Status reduce(kernel::Type type, kernel::Op op, const void* left, const void* right, void* out,
                   std::size_t count) noexcept override;
     Status flush() noexcept override;
+    Status poll() noexcept override;
 
  private:
     /// What is kept in one context.

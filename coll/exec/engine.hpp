@@ -32,6 +32,8 @@ class ReduceEngine {
                           void* out, std::size_t count) noexcept = 0;
     /// Waits until everything given so far is done and visible to whoever reads the memory next.
     virtual Status flush() noexcept = 0;
+    /// As flush(), without waiting: kRetry while something is not done yet.
+    virtual Status poll() noexcept = 0;
 };
 
 }  // namespace beeline::coll::exec

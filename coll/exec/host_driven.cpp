@@ -7,142 +7,156 @@
 #include <new>
 
 namespace beeline::coll::exec {
-namespace {
 
-bool is_message(const plan::Op& op) noexcept {
-    return plan::is_message(op.kind);
-}
+using plan::is_message;
 
-}  // namespace
-
-struct HostDriven::Run {
-    const plan::Schedule& schedule;
-    const Data& data;
-    ReduceEngine& engine;
-    Transport& transport;
-    plan::Layout layout;
-    std::byte* scratch = nullptr;
-    std::size_t element = 0;
-    bool computed = false;      ///< the engine was given work since the last flush
-    std::int32_t flushed = -1;  ///< copies and reductions up to this op are done
-    std::int32_t last_compute = -1;
-    Status status = Status::kOk;
-
-    void note(Status outcome) noexcept {
-        if (status == Status::kOk) {
-            status = outcome;
-        }
-    }
-
-    /// A place in memory.
-    struct Piece {
-        void* address = nullptr;
-        std::size_t count = 0;  ///< elements
-    };
-
-    Piece find(const plan::Place& place, std::uint32_t chunks) const noexcept {
-        const plan::Piece piece = layout.locate(place, chunks);
-        const std::size_t offset = piece.offset * element;
-        switch (place.buffer) {
-            case plan::Buffer::kInput:  // never a target
-                return {const_cast<std::byte*>(static_cast<const std::byte*>(data.input)) + offset,
-                        piece.count};
-            case plan::Buffer::kOutput:
-                return {static_cast<std::byte*>(data.output) + offset, piece.count};
-            case plan::Buffer::kMirror:
-            case plan::Buffer::kSlot:
-                break;
-        }
-        return {scratch + offset, piece.count};
-    }
-};
-
-Status HostDriven::run(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
-                       Transport& transport) noexcept {
+Status HostDriven::begin(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
+                         Transport& transport) noexcept {
     for (const plan::Op& op : schedule.ops) {
         if (op.kind == plan::OpKind::kReceiveReduce) {
             return Status::kUnsupported;
         }
     }
-    Run run{schedule, data, engine, transport, plan::Layout(schedule, data.sizes)};
-    run.element = kernel::size_of(data.type);
+    schedule_ = &schedule;
+    data_ = data;
+    engine_ = &engine;
+    transport_ = &transport;
+    layout_.emplace(schedule, data_.sizes);
     const std::size_t ops = schedule.ops.size();
     try {
         states_.assign(ops, State::kWaiting);
         handles_.resize(ops);
         due_.reserve(ops);
+        due_handles_.reserve(ops);
     } catch (const std::bad_alloc&) {
         return Status::kNoMemory;
     }
-    if (run.layout.scratch() > 0) {
-        const auto scratch = engine.scratch(run.layout.scratch() * run.element);
+    scratch_ = nullptr;
+    if (layout_->scratch() > 0) {
+        const auto scratch = engine.scratch(layout_->scratch() * data_.element);
         if (!scratch) {
             return scratch.status();
         }
-        run.scratch = static_cast<std::byte*>(scratch.value());
+        scratch_ = static_cast<std::byte*>(scratch.value());
     }
-    for (std::size_t index = 0; index < ops; ++index) {
-        prepare(schedule.ops[index], run);
-        start(index, run);
-    }
-    due_.clear();
-    for (std::size_t index = 0; index < ops; ++index) {
-        if (states_[index] == State::kUnderWay) {
-            due_.push_back(handles_[index]);
-        }
-    }
-    wait_for_due(run);
-    flush(run);
-    return run.status;
+    status_ = Status::kOk;
+    next_ = oldest_ = 0;
+    computed_ = false;
+    flushed_ = last_compute_ = -1;
+    return Status::kOk;
 }
 
-/// Waits for what `op` depends on. Copies and reductions follow one another in the engine's order
-/// by themselves.
-void HostDriven::prepare(const plan::Op& op, Run& run) noexcept {
+Status HostDriven::run(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
+                       Transport& transport) noexcept {
+    const Status begun = begin(schedule, data, engine, transport);
+    if (begun != Status::kOk) {
+        return begun;
+    }
+    advance(Patience::kWait);
+    return status_;
+}
+
+bool HostDriven::advance(Patience patience) noexcept {
+    const std::size_t ops = schedule_->ops.size();
+    for (; next_ < ops; ++next_) {
+        if (!ready(schedule_->ops[next_], patience)) {
+            return false;
+        }
+        start(next_);
+    }
+    due_.clear();
+    while (oldest_ < ops && states_[oldest_] == State::kComplete) {
+        ++oldest_;
+    }
+    for (std::size_t index = oldest_; index < ops; ++index) {
+        if (states_[index] == State::kUnderWay) {
+            due_.push_back(index);
+        }
+    }
+    return messages_complete(patience) && flushed(patience);
+}
+
+/// Whether all that `op` depends on is done. Copies and reductions follow one another in the
+/// engine's order by themselves.
+bool HostDriven::ready(const plan::Op& op, Patience patience) noexcept {
     due_.clear();
     bool needs_flush = false;
-    for (const std::int32_t before : run.schedule.after(op)) {
+    for (const std::int32_t before : schedule_->after(op)) {
         const auto index = static_cast<std::size_t>(before);
-        if (!is_message(run.schedule.ops[index])) {
-            needs_flush = needs_flush || (is_message(op) && before > run.flushed);
+        if (!is_message(schedule_->ops[index].kind)) {
+            needs_flush = needs_flush || (is_message(op.kind) && before > flushed_);
         } else if (states_[index] == State::kUnderWay) {
-            due_.push_back(handles_[index]);
-            states_[index] = State::kComplete;
+            due_.push_back(index);
         }
     }
-    wait_for_due(run);
-    if (needs_flush) {
-        flush(run);
-    }
+    return messages_complete(patience) && (!needs_flush || flushed(patience));
 }
 
-void HostDriven::start(std::size_t index, Run& run) noexcept {
-    const plan::Op& op = run.schedule.ops[index];
-    if (is_message(op)) {
-        start_message(index, run);
+/// Whether the messages of the ops in `due_` are complete.
+bool HostDriven::messages_complete(Patience patience) noexcept {
+    if (patience == Patience::kWait) {
+        due_handles_.clear();
+        for (const std::size_t index : due_) {
+            due_handles_.push_back(handles_[index]);
+            states_[index] = State::kComplete;
+        }
+        if (!due_handles_.empty()) {
+            note(transport_->wait(due_handles_));
+        }
+        return true;
+    }
+    for (const std::size_t index : due_) {
+        Status outcome = Status::kOk;
+        if (!transport_->test(handles_[index], outcome)) {
+            return false;
+        }
+        states_[index] = State::kComplete;
+        note(outcome);
+    }
+    return true;
+}
+
+/// Whether the engine has done all it was given.
+bool HostDriven::flushed(Patience patience) noexcept {
+    if (computed_) {
+        const Status outcome = patience == Patience::kWait ? engine_->flush() : engine_->poll();
+        if (outcome == Status::kRetry) {
+            return false;
+        }
+        note(outcome);
+        computed_ = false;
+    }
+    flushed_ = last_compute_;
+    return true;
+}
+
+void HostDriven::start(std::size_t index) noexcept {
+    const plan::Op& op = schedule_->ops[index];
+    if (is_message(op.kind)) {
+        start_message(index);
         return;
     }
-    if (run.status == Status::kOk) {
-        compute(op, run);
+    if (status_ == Status::kOk) {
+        compute(op);
     }
-    run.last_compute = static_cast<std::int32_t>(index);
+    last_compute_ = static_cast<std::int32_t>(index);
     states_[index] = State::kComplete;
 }
 
-void HostDriven::start_message(std::size_t index, Run& run) noexcept {
-    const plan::Op& op = run.schedule.ops[index];
+void HostDriven::start_message(std::size_t index) noexcept {
+    const plan::Op& op = schedule_->ops[index];
     const bool sends = op.kind == plan::OpKind::kSend;
-    const Run::Piece piece = run.find(sends ? op.source : op.target, op.count);
+    const Piece piece = op.count > 0 ? find(sends ? op.source : op.target, op.count) : Piece{};
     if (piece.count == 0 && op.count > 0) {
         states_[index] = State::kComplete;  // empty here, and so at the peer
         return;
     }
-    const std::size_t bytes = piece.count * run.element;
+    const std::size_t bytes = piece.count * data_.element;
     const Result<Handle> handle =
-        sends ? run.transport.send(piece.address, bytes, op.peer, op.channel)
-              : run.transport.receive(piece.address, bytes, op.peer, op.channel);
+        sends ? transport_->send(piece.address, bytes, op.peer, op.channel)
+              : transport_->receive(piece.address, bytes, op.peer, op.channel);
     if (!handle) {
-        run.note(handle.status());
+        note(handle.status());
         states_[index] = State::kComplete;
         return;
     }
@@ -150,34 +164,41 @@ void HostDriven::start_message(std::size_t index, Run& run) noexcept {
     states_[index] = State::kUnderWay;
 }
 
-void HostDriven::compute(const plan::Op& op, Run& run) noexcept {
-    const Run::Piece target = run.find(op.target, op.count);
+void HostDriven::compute(const plan::Op& op) noexcept {
+    const Piece target = find(op.target, op.count);
     if (target.count == 0) {
         return;
     }
-    run.computed = true;
-    const void* source = run.find(op.source, op.count).address;
+    computed_ = true;
+    const void* source = find(op.source, op.count).address;
     if (op.kind == plan::OpKind::kCopy) {
-        run.note(run.engine.copy(target.address, source, target.count * run.element));
+        note(engine_->copy(target.address, source, target.count * data_.element));
     } else {
-        run.note(run.engine.reduce(run.data.type, run.data.op, source,
-                                   run.find(op.second, op.count).address, target.address,
-                                   target.count));
+        note(engine_->reduce(data_.type, data_.op, source, find(op.second, op.count).address,
+                             target.address, target.count));
     }
 }
 
-void HostDriven::wait_for_due(Run& run) noexcept {
-    if (!due_.empty()) {
-        run.note(run.transport.wait(due_));
+HostDriven::Piece HostDriven::find(const plan::Place& place, std::uint32_t chunks) const noexcept {
+    const plan::Piece piece = layout_->locate(place, chunks);
+    const std::size_t offset = piece.offset * data_.element;
+    switch (place.buffer) {
+        case plan::Buffer::kInput:  // never a target
+            return {const_cast<std::byte*>(static_cast<const std::byte*>(data_.input)) + offset,
+                    piece.count};
+        case plan::Buffer::kOutput:
+            return {static_cast<std::byte*>(data_.output) + offset, piece.count};
+        case plan::Buffer::kMirror:
+        case plan::Buffer::kSlot:
+            break;
     }
+    return {scratch_ + offset, piece.count};
 }
 
-void HostDriven::flush(Run& run) noexcept {
-    if (run.computed) {
-        run.note(run.engine.flush());
-        run.computed = false;
+void HostDriven::note(Status outcome) noexcept {
+    if (status_ == Status::kOk) {
+        status_ = outcome;
     }
-    run.flushed = run.last_compute;
 }
 
 }  // namespace beeline::coll::exec

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "coll/exec/engine.hpp"
@@ -17,34 +18,70 @@ struct Data {
     const void* input = nullptr;  ///< not read when the schedule is in place
     void* output = nullptr;
     plan::Sizes sizes;
+    std::size_t element = 1;  ///< bytes of one element of `sizes`
+    /// What to reduce, and how; of elements of that type. Not read by schedules without reductions.
     kernel::Type type = kernel::Type::kU8;
     kernel::Op op = kernel::Op::kSum;
 };
 
+/// Whether to come back later or to wait.
+enum class Patience { kReturn, kWait };
+
 /// Keeps its tables between runs, so that a repeated run allocates nothing. One run at a time.
 class HostDriven {
  public:
-    /// Runs `schedule` to its end. After a failure the messages still go out and come in, so that
-    /// no peer waits for ever, but the result is undefined; the first failure is returned. When
-    /// memory for the scratch or the tables is refused, or the schedule has fused ops (plan::split
-    /// first), nothing is sent.
+    /// Prepares a run; nothing is sent yet. All but `data` itself, whose tables count as well, must
+    /// stay until the run is complete. kNoMemory when memory for the scratch or the tables is
+    /// refused, kUnsupported when the schedule has fused ops (plan::split first); there is then
+    /// nothing to advance.
+    Status begin(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
+                 Transport& transport) noexcept;
+
+    /// Does what can be done now, or waits until all is done. True once the run is complete;
+    /// status() then says how it went. After a failure the messages still go out and come in, so
+    /// that no peer waits for ever, but the result is undefined.
+    bool advance(Patience patience) noexcept;
+
+    /// The first failure of the run.
+    Status status() const noexcept { return status_; }
+
+    /// begin(), then advance() to the end.
     Status run(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
                Transport& transport) noexcept;
 
  private:
-    struct Run;
     enum class State : unsigned char { kWaiting, kUnderWay, kComplete };
+    /// A place in memory.
+    struct Piece {
+        void* address = nullptr;
+        std::size_t count = 0;  ///< elements
+    };
 
-    void prepare(const plan::Op& op, Run& run) noexcept;
-    void start(std::size_t index, Run& run) noexcept;
-    void start_message(std::size_t index, Run& run) noexcept;
-    void compute(const plan::Op& op, Run& run) noexcept;
-    void wait_for_due(Run& run) noexcept;
-    static void flush(Run& run) noexcept;
+    bool ready(const plan::Op& op, Patience patience) noexcept;
+    bool messages_complete(Patience patience) noexcept;
+    bool flushed(Patience patience) noexcept;
+    void start(std::size_t index) noexcept;
+    void start_message(std::size_t index) noexcept;
+    void compute(const plan::Op& op) noexcept;
+    Piece find(const plan::Place& place, std::uint32_t chunks) const noexcept;
+    void note(Status outcome) noexcept;
 
+    const plan::Schedule* schedule_ = nullptr;
+    Data data_;
+    ReduceEngine* engine_ = nullptr;
+    Transport* transport_ = nullptr;
+    std::optional<plan::Layout> layout_;
+    std::byte* scratch_ = nullptr;
+    Status status_ = Status::kOk;
+    std::size_t next_ = 0;       ///< the first op that hasn't started
+    std::size_t oldest_ = 0;     ///< all ops before it are complete
+    bool computed_ = false;      ///< the engine was given work since it was last seen idle
+    std::int32_t flushed_ = -1;  ///< copies and reductions up to this op are done
+    std::int32_t last_compute_ = -1;
     std::vector<State> states_;
-    std::vector<Handle> handles_;  ///< by op
-    std::vector<Handle> due_;      ///< to be waited for together
+    std::vector<Handle> handles_;      ///< by op
+    std::vector<std::size_t> due_;     ///< ops whose messages are to be waited for together
+    std::vector<Handle> due_handles_;  ///< theirs
 };
 
 }  // namespace beeline::coll::exec

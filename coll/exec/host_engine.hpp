@@ -15,6 +15,7 @@ class HostEngine final : public ReduceEngine {
     Status reduce(kernel::Type type, kernel::Op op, const void* left, const void* right, void* out,
                   std::size_t count) noexcept override;
     Status flush() noexcept override { return Status::kOk; }
+    Status poll() noexcept override { return Status::kOk; }
 
  private:
     std::unique_ptr<std::byte[]> scratch_;

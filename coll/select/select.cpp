@@ -1,56 +1,114 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The choice of an allreduce schedule.
+// The choice of a schedule.
 #include "coll/select/select.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "coll/select/model.hpp"
 
 namespace beeline::coll::select {
 namespace {
 
-/// Long enough that a message and a kernel launch cost little against moving it, short enough that
-/// a chunk of a long vector has several to overlap.
-constexpr std::size_t kSliceBytes = std::size_t{4} << 20;
+using plan::Collective;
 
-// The words of coll_allreduce_algorithm in params.def, in their order.
-enum class Wanted : int { kAuto, kRing, kRecursiveDoubling, kStaged };
+/// The parameter of each collective, in the order of the collectives.
+constexpr int config::Params::*kParameters[plan::kCollectives] = {
+    &config::Params::coll_allreduce_algorithm,
+    &config::Params::coll_bcast_algorithm,
+    &config::Params::coll_reduce_algorithm,
+    &config::Params::coll_allgather_algorithm,
+    &config::Params::coll_reduce_scatter_algorithm,
+    &config::Params::coll_alltoall_algorithm,
+    &config::Params::coll_gather_algorithm,
+    &config::Params::coll_scatter_algorithm,
+    &config::Params::coll_scan_algorithm,
+    &config::Params::coll_exscan_algorithm,
+    &config::Params::coll_barrier_algorithm,
+    &config::Params::coll_neighbor_allgather_algorithm,
+    &config::Params::coll_neighbor_alltoall_algorithm,
+};
 
-Choice ring(const AllreduceFacts& facts, const char* reason) noexcept {
-    return {Algorithm::kRing, kSliceBytes / kernel::size_of(facts.type), reason};
+constexpr std::string_view kSuffix = "_algorithm";
+
+const config::Row* row_of(Collective collective) noexcept {
+    const std::string_view name = plan::to_string(collective);
+    for (const config::Row& row : config::rows()) {
+        const std::string_view candidate = row.name;
+        if (std::strcmp(row.component, "coll") == 0 &&
+            candidate.size() == name.size() + kSuffix.size() && candidate.starts_with(name) &&
+            candidate.ends_with(kSuffix)) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+/// Slices worth trying: a pipeline gains little from more.
+constexpr int kMostSlices = 64;
+
+/// The model's best number of slices for one algorithm, and what that costs.
+struct Estimate {
+    int slices = 1;
+    double seconds = 0;
+};
+
+Estimate estimate(const plan::Algorithm& algorithm, const Facts& facts) noexcept {
+    const double bytes = facts.bytes_known ? facts.bytes : kUnknownBytes;
+    plan::Request request = facts.request;
+    const bool several_nodes =
+        std::any_of(request.node_of.begin(), request.node_of.end(), [](int n) { return n > 0; });
+    Estimate best;
+    for (int slices = 1; slices <= (algorithm.pipelines ? kMostSlices : 1); slices *= 2) {
+        request.slices = slices;
+        const double seconds = predict(algorithm.cost(request, bytes), several_nodes);
+        if (slices == 1 || seconds < best.seconds) {
+            best = {slices, seconds};
+        }
+    }
+    return best;
 }
 
 }  // namespace
 
-const char* to_string(Algorithm algorithm) noexcept {
-    switch (algorithm) {
-        case Algorithm::kRing:
-            return "ring";
-        case Algorithm::kRecursiveDoubling:
-            return "recursive_doubling";
-        case Algorithm::kStaged:
-            return "staged";
+std::string_view wanted(Collective collective, const config::Params& params) noexcept {
+    const config::Row* row = row_of(collective);
+    std::string_view words = row == nullptr ? "auto" : row->words;
+    for (int skip = params.*kParameters[static_cast<int>(collective)]; skip > 0; --skip) {
+        words.remove_prefix(words.find('|') + 1);
     }
-    return "?";
+    return words.substr(0, words.find('|'));
 }
 
-Choice choose(const AllreduceFacts& facts, const config::Params& params) noexcept {
-    if (!kernel::supported(facts.type, facts.op)) {
-        return {Algorithm::kStaged, 0, "no kernel for this type and operation"};
+Choice choose(const Facts& facts, const config::Params& params) noexcept {
+    const Collective collective = facts.request.collective;
+    const std::string_view word = wanted(collective, params);
+    if (word == "staged") {
+        return {nullptr, 1, "asked for by parameter"};
     }
-    switch (static_cast<Wanted>(params.coll_allreduce_algorithm)) {
-        case Wanted::kRing:
-            return ring(facts, "coll_beeline_allreduce_algorithm asks for it");
-        case Wanted::kRecursiveDoubling:
-            return {Algorithm::kRecursiveDoubling, 0,
-                    "coll_beeline_allreduce_algorithm asks for it"};
-        case Wanted::kStaged:
-            return {Algorithm::kStaged, 0, "coll_beeline_allreduce_algorithm asks for it"};
-        case Wanted::kAuto:
-            break;
+    if (word != "auto") {
+        const plan::Algorithm* named = plan::find(collective, word);
+        if (named != nullptr && plan::refuses(*named, facts.request) == nullptr) {
+            return {named, estimate(*named, facts).slices, "asked for by parameter"};
+        }
     }
-    const std::size_t bytes = facts.count * kernel::size_of(facts.type);
-    if (bytes >= params.coll_allreduce_ring_min &&
-        facts.count >= static_cast<std::size_t>(facts.size)) {
-        return ring(facts, "long vector: the ring sends and reduces the least");
+    Choice best;
+    double least = 0;
+    for (const plan::Algorithm* algorithm : plan::algorithms(collective)) {
+        if (plan::refuses(*algorithm, facts.request) != nullptr) {
+            continue;
+        }
+        const Estimate cost = estimate(*algorithm, facts);
+        if (best.algorithm == nullptr || cost.seconds < least) {
+            best = {algorithm, cost.slices, "the cheapest by the cost model"};
+            least = cost.seconds;
+        }
     }
-    return {Algorithm::kRecursiveDoubling, 0, "short vector: fewest steps"};
+    if (best.algorithm == nullptr) {
+        best.reason = "no algorithm serves this call";
+    }
+    return best;
 }
 
 }  // namespace beeline::coll::select

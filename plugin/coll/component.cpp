@@ -5,6 +5,7 @@
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
+#include "plugin/coll/schedule_request.hpp"
 #include "plugin/gpu_fact.hpp"
 #include "plugin/guard.hpp"
 #include "plugin/params.hpp"
@@ -43,6 +44,7 @@ int close_component() {
         print_report();
     }
     detach_handlers();
+    stop_schedule_requests();
     reap_requests();
     release_layouts();
     return OMPI_SUCCESS;

@@ -16,7 +16,8 @@ void construct(opal_object_t* object) noexcept {
     module->name##_owner = nullptr;
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
-    new (&module->allreduce_of_ours) Allreduce;
+    new (&module->schedules) Schedules;
+    new (&module->blocking) ScheduleCall;
 }
 
 void destruct(opal_object_t* object) noexcept {
@@ -27,7 +28,8 @@ void destruct(opal_object_t* object) noexcept {
     }
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
-    module->allreduce_of_ours.~Allreduce();
+    module->blocking.~ScheduleCall();
+    module->schedules.~Schedules();
 }
 
 OBJ_CLASS_DECLARATION(Module);

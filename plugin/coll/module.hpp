@@ -2,7 +2,8 @@
 // The collective module: for each entry point, whom it wraps.
 #pragma once
 
-#include "plugin/coll/allreduce.hpp"
+#include "plugin/coll/schedule_call.hpp"
+#include "plugin/coll/schedules.hpp"
 #include "plugin/compat/ompi.hpp"
 
 namespace beeline::plugin::coll {
@@ -15,7 +16,8 @@ struct Module {
     mca_coll_base_module_t* name##_owner;
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
-    Allreduce allreduce_of_ours;
+    Schedules schedules;
+    ScheduleCall blocking;  ///< of the blocking calls, which follow one another
 };
 
 /// A new module, not yet enabled; null when there's no memory.

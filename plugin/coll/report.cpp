@@ -19,7 +19,7 @@ constexpr const char* kNames[] = {
 };
 static_assert(std::size(kNames) == kEntries);
 
-constexpr const char* kWayNames[] = {"passed", "staged", "ring", "recursive_doubling"};
+constexpr const char* kWayNames[] = {"passed", "staged", "scheduled"};
 static_assert(std::size(kWayNames) == kWays);
 
 using Counter = std::atomic<unsigned long long>;
@@ -27,6 +27,20 @@ static_assert(sizeof(Counter) == sizeof(unsigned long long));  // MPI_T reads it
 
 constinit Counter counts[kEntries][kWays] = {};
 constinit Counter sums[kWays] = {};
+
+/// By place in the table of algorithms.
+constexpr std::size_t kMostAlgorithms = 64;
+constinit Counter by_algorithm[kMostAlgorithms] = {};
+
+void register_counter(const mca_base_component_t* owner, const char* name, const char* help,
+                      Counter& counter) noexcept {
+    mca_base_component_pvar_register(
+        owner, name, help, OPAL_INFO_LVL_4, MPI_T_PVAR_CLASS_COUNTER,
+        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+        static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
+                                          MCA_BASE_PVAR_FLAG_CONTINUOUS),
+        nullptr, nullptr, nullptr, &counter);
+}
 
 }  // namespace
 
@@ -40,6 +54,17 @@ void count_call(Entry entry, Way way) noexcept {
     sums[column].fetch_add(1, std::memory_order_relaxed);
 }
 
+void count_schedule(Entry entry, const beeline::coll::plan::Algorithm& algorithm) noexcept {
+    count_call(entry, Way::kScheduled);
+    const auto algorithms = beeline::coll::plan::algorithms();
+    for (std::size_t index = 0; index < algorithms.size() && index < kMostAlgorithms; ++index) {
+        if (algorithms[index] == &algorithm) {
+            by_algorithm[index].fetch_add(1, std::memory_order_relaxed);
+            return;
+        }
+    }
+}
+
 void register_counters(const mca_base_component_t* owner) noexcept {
     for (std::size_t way = 0; way < kWays; ++way) {
         char name[64];
@@ -47,19 +72,24 @@ void register_counters(const mca_base_component_t* owner) noexcept {
         std::snprintf(name, sizeof name, "calls_%s", kWayNames[way]);
         std::snprintf(help, sizeof help, "Collective calls served by coll/beeline this way: %s",
                       kWayNames[way]);
-        mca_base_component_pvar_register(
-            owner, name, help, OPAL_INFO_LVL_4, MPI_T_PVAR_CLASS_COUNTER,
-            MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
-            static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
-                                              MCA_BASE_PVAR_FLAG_CONTINUOUS),
-            nullptr, nullptr, nullptr, &sums[way]);
+        register_counter(owner, name, help, sums[way]);
+    }
+    const auto algorithms = beeline::coll::plan::algorithms();
+    for (std::size_t index = 0; index < algorithms.size() && index < kMostAlgorithms; ++index) {
+        const char* collective = beeline::coll::plan::to_string(algorithms[index]->collective);
+        char name[64];
+        char help[128];
+        std::snprintf(name, sizeof name, "%s_%s", collective, algorithms[index]->name);
+        std::snprintf(help, sizeof help, "Calls of %s and its kin served by the schedule %s",
+                      collective, algorithms[index]->name);
+        register_counter(owner, name, help, by_algorithm[index]);
     }
 }
 
 void print_report() noexcept {
     const unsigned rank = OPAL_PROC_MY_NAME.vpid;
-    std::fprintf(stderr, "coll/beeline rank %u: %-28s %10s %10s %10s %18s\n", rank, "call",
-                 kWayNames[0], kWayNames[1], kWayNames[2], kWayNames[3]);
+    std::fprintf(stderr, "coll/beeline rank %u: %-28s %10s %10s %10s\n", rank, "call", kWayNames[0],
+                 kWayNames[1], kWayNames[2]);
     for (std::size_t entry = 0; entry < kEntries; ++entry) {
         unsigned long long row[kWays];
         unsigned long long all = 0;
@@ -68,8 +98,17 @@ void print_report() noexcept {
             all += row[way];
         }
         if (all != 0) {
-            std::fprintf(stderr, "coll/beeline rank %u: %-28s %10llu %10llu %10llu %18llu\n", rank,
-                         kNames[entry], row[0], row[1], row[2], row[3]);
+            std::fprintf(stderr, "coll/beeline rank %u: %-28s %10llu %10llu %10llu\n", rank,
+                         kNames[entry], row[0], row[1], row[2]);
+        }
+    }
+    const auto algorithms = beeline::coll::plan::algorithms();
+    for (std::size_t index = 0; index < algorithms.size() && index < kMostAlgorithms; ++index) {
+        const unsigned long long calls = by_algorithm[index].load(std::memory_order_relaxed);
+        if (calls != 0) {
+            std::fprintf(stderr, "coll/beeline rank %u: %s by %s: %llu\n", rank,
+                         beeline::coll::plan::to_string(algorithms[index]->collective),
+                         algorithms[index]->name, calls);
         }
     }
 }

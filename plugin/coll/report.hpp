@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "coll/plan/algorithm.hpp"
 #include "plugin/compat/ompi.hpp"
 
 namespace beeline::plugin::coll {
@@ -17,10 +18,9 @@ enum class Entry : std::uint8_t {
 };
 
 enum class Way : std::uint8_t {
-    kPassed,             ///< to the previous module, with the caller's own buffers
-    kStaged,             ///< to the previous module, on host copies
-    kRing,               ///< Beeline's ring schedule
-    kRecursiveDoubling,  ///< Beeline's recursive doubling schedule
+    kPassed,     ///< to the previous module, with the caller's own buffers
+    kStaged,     ///< to the previous module, on host copies
+    kScheduled,  ///< by a schedule of Beeline's own
     kCount,
 };
 
@@ -30,10 +30,15 @@ const char* to_string(Entry entry) noexcept;
 /// Counts one call. Thread-safe.
 void count_call(Entry entry, Way way) noexcept;
 
-/// Makes the sums known to MPI_T as coll_beeline_calls_<way>.
+/// Counts one call that a schedule of this algorithm served. Thread-safe.
+void count_schedule(Entry entry, const beeline::coll::plan::Algorithm& algorithm) noexcept;
+
+/// Makes the sums known to MPI_T as coll_beeline_calls_<way>, and those of the algorithms as
+/// coll_beeline_<collective>_<algorithm>.
 void register_counters(const mca_base_component_t* owner) noexcept;
 
-/// Prints what this process counted to stderr, one line for each entry point that was used.
+/// Prints what this process counted to stderr, one line for each entry point and each algorithm
+/// that was used.
 void print_report() noexcept;
 
 }  // namespace beeline::plugin::coll

@@ -56,7 +56,7 @@ struct Shape {
     bool broadcast = false;
 };
 
-inline constexpr Shape kBarrier{};
+inline constexpr Shape kBarrier{.comm = 0};
 
 inline constexpr Shape kBcast{
     .receive = {.amount = Amount::kOne, .address = 0, .count = 1, .type = 2},

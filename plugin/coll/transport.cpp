@@ -7,8 +7,13 @@ namespace {
 
 using beeline::coll::exec::Handle;
 
-// The far end of the tags that Open MPI leaves to collective components; channels count from there.
+// The far end of the tags that Open MPI leaves to collective components: operations count from
+// there, each with tags for its channels.
 constexpr int kFirstTag = MCA_COLL_BASE_TAG_HCOLL_END;
+constexpr int kChannels = 256;
+constexpr std::uint32_t kOperations = 1U << 21;
+static_assert(kFirstTag + static_cast<long>(kOperations) * kChannels <
+              MCA_COLL_BASE_TAG_HCOLL_BASE);
 
 Result<Handle> started(int outcome, ompi_request_t* request) noexcept {
     if (outcome != OMPI_SUCCESS) {
@@ -19,10 +24,13 @@ Result<Handle> started(int outcome, ompi_request_t* request) noexcept {
 
 }  // namespace
 
+PmlTransport::PmlTransport(ompi_communicator_t* comm, std::uint32_t operation) noexcept
+    : comm_(comm), first_tag_(kFirstTag + static_cast<int>(operation % kOperations) * kChannels) {}
+
 Result<Handle> PmlTransport::send(const void* address, std::size_t bytes, int peer,
                                   int channel) noexcept {
     ompi_request_t* request = nullptr;
-    const int outcome = MCA_PML_CALL(isend(address, bytes, MPI_BYTE, peer, kFirstTag + channel,
+    const int outcome = MCA_PML_CALL(isend(address, bytes, MPI_BYTE, peer, first_tag_ + channel,
                                            MCA_PML_BASE_SEND_STANDARD, comm_, &request));
     return started(outcome, request);
 }
@@ -31,7 +39,7 @@ Result<Handle> PmlTransport::receive(void* address, std::size_t bytes, int peer,
                                      int channel) noexcept {
     ompi_request_t* request = nullptr;
     const int outcome =
-        MCA_PML_CALL(irecv(address, bytes, MPI_BYTE, peer, kFirstTag + channel, comm_, &request));
+        MCA_PML_CALL(irecv(address, bytes, MPI_BYTE, peer, first_tag_ + channel, comm_, &request));
     return started(outcome, request);
 }
 
@@ -46,6 +54,16 @@ Status PmlTransport::wait(std::span<Handle> handles) noexcept {
         handle = nullptr;
     }
     return first;
+}
+
+bool PmlTransport::test(Handle handle, Status& outcome) noexcept {
+    auto* request = static_cast<ompi_request_t*>(handle);
+    if (!REQUEST_COMPLETE(request)) {
+        return false;
+    }
+    outcome =
+        ompi_request_wait(&request, MPI_STATUS_IGNORE) == OMPI_SUCCESS ? Status::kOk : Status::kIo;
+    return true;
 }
 
 }  // namespace beeline::plugin::coll

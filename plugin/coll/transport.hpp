@@ -11,7 +11,9 @@ namespace beeline::plugin::coll {
 /// accept device addresses.
 class PmlTransport final : public beeline::coll::exec::Transport {
  public:
-    explicit PmlTransport(ompi_communicator_t* comm) noexcept : comm_(comm) {}
+    /// `operation` tells operations on the communicator apart that may be under way at a time; all
+    /// ranks must number them alike.
+    PmlTransport(ompi_communicator_t* comm, std::uint32_t operation) noexcept;
     int rank() const noexcept override { return ompi_comm_rank(comm_); }
     int size() const noexcept override { return ompi_comm_size(comm_); }
     Result<beeline::coll::exec::Handle> send(const void* address, std::size_t bytes, int peer,
@@ -19,9 +21,11 @@ class PmlTransport final : public beeline::coll::exec::Transport {
     Result<beeline::coll::exec::Handle> receive(void* address, std::size_t bytes, int peer,
                                                 int channel) noexcept override;
     Status wait(std::span<beeline::coll::exec::Handle> handles) noexcept override;
+    bool test(beeline::coll::exec::Handle handle, Status& outcome) noexcept override;
 
  private:
     ompi_communicator_t* comm_;
+    int first_tag_;
 };
 
 }  // namespace beeline::plugin::coll

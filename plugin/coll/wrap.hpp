@@ -7,6 +7,7 @@
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
+#include "plugin/coll/schedule_request.hpp"
 #include "plugin/guard.hpp"
 
 namespace beeline::plugin::coll {
@@ -25,9 +26,9 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         Arguments arguments(a...);
         auto* module = reinterpret_cast<Module*>(std::get<kModule>(arguments));
         std::get<kModule>(arguments) = module->*Owner;
-        if constexpr (E == Entry::k_allreduce) {
+        if constexpr (scheduled_of(E).served) {
             int outcome = OMPI_SUCCESS;
-            if (module->allreduce_of_ours.serve(a..., outcome)) {
+            if (by_schedule(module, arguments, outcome)) {
                 return outcome;
             }
         }
@@ -47,6 +48,69 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
     }
 
  private:
+    static ompi_op_t* operation_of(const Arguments& arguments) noexcept {
+        if constexpr (beeline::coll::plan::reduces(scheduled_of(E).collective)) {
+            return std::get<S.send.type + 1>(arguments);  // in every call that has one
+        } else {
+            return nullptr;
+        }
+    }
+
+    /// False when the previous module has to serve the call.
+    static bool by_schedule(Module* module, Arguments& arguments, int& outcome) {
+        ompi_communicator_t* comm = std::get<S.comm>(arguments);
+        if (!module->schedules.serves(comm)) {
+            return false;
+        }
+        int root = 0;
+        if constexpr (S.root >= 0) {
+            root = std::get<S.root>(arguments);
+        }
+        static constexpr Scheduled kFamily = scheduled_of(E);
+        const Buffers buffers = resolve<S>(std::as_const(arguments));
+        const auto prepare = [&](ScheduleCall& call) {
+            const bool served = call.prepare(module->schedules, kFamily, buffers, root,
+                                             operation_of(arguments), comm);
+            if (served) {
+                count_schedule(E, call.algorithm());
+            }
+            return served;
+        };
+        if constexpr (F == Form::kBlocking) {
+            if (!prepare(module->blocking)) {
+                return false;
+            }
+            outcome = to_ompi(run(module->blocking));
+            return true;
+        } else {
+            constexpr bool kPersistent = F == Form::kPersistent;
+            ScheduleRequest* request = new_schedule_request(comm, kPersistent);
+            if (request == nullptr) {
+                outcome = OMPI_ERR_OUT_OF_RESOURCE;
+                return true;
+            }
+            if (!prepare(request->call)) {
+                drop_schedule_request(request);
+                return false;
+            }
+            outcome = kPersistent ? OMPI_SUCCESS : start_schedule_request(request);
+            if (outcome != OMPI_SUCCESS) {
+                drop_schedule_request(request);
+                return true;
+            }
+            *std::get<kRequest>(arguments) = reinterpret_cast<ompi_request_t*>(request);
+            return true;
+        }
+    }
+
+    static Status run(ScheduleCall& call) {
+        if (const Status status = call.begin(); status != Status::kOk) {
+            return status;
+        }
+        call.advance(beeline::coll::exec::Patience::kWait);
+        return call.finish();
+    }
+
     static void point_at_copies(Arguments& arguments, const StagedCall& staged) noexcept {
         if constexpr (S.send.amount != Amount::kNothing) {
             if (staged.send().used()) {

@@ -176,6 +176,7 @@ void run_rank(const Algorithm& algorithm, const Call& call, Request request,
     if (call.cut != Cut::kEqual && !on_vector(call.collective)) {
         data.sizes.count = call.length(rank, -1);
     }
+    data.element = sizeof(int);
     data.type = coll::kernel::Type::kI32;
     coll::exec::HostEngine engine;
     coll::exec::HostDriven executor;
@@ -270,8 +271,12 @@ TEST(OnNeighbors, EdgesFindTheirOtherEnds) {
             ASSERT_EQ(refuses(algorithm, request), nullptr);
             const int input[] = {rank * 10, rank * 10 + 1};
             int output[] = {-1, -1};
-            coll::exec::Data data{
-                input, output, {1, {}, {}}, coll::kernel::Type::kI32, coll::kernel::Op::kSum};
+            coll::exec::Data data{input,
+                                  output,
+                                  {1, {}, {}},
+                                  sizeof(int),
+                                  coll::kernel::Type::kI32,
+                                  coll::kernel::Op::kSum};
             coll::exec::HostEngine engine;
             coll::exec::HostDriven executor;
             ASSERT_EQ(executor.run(algorithm.build(request), data, engine, world.transport(rank)),

@@ -84,6 +84,23 @@ std::vector<Case> all_cases(const std::vector<std::size_t>& counts) {
     return cases;
 }
 
+Status allreduce(coll::Context& context, const void* send, void* receive, std::size_t count,
+                 coll::kernel::Type type, coll::kernel::Op op, coll::exec::Transport& transport) {
+    coll::Call call;
+    call.collective = coll::plan::Collective::kAllreduce;
+    call.in_place = send == nullptr;
+    call.input = send;
+    call.output = receive;
+    call.element = coll::kernel::size_of(type);
+    call.sizes.count = count;
+    call.type = type;
+    call.op = op;
+    coll::select::Facts facts;
+    facts.request.size = transport.size();
+    facts.bytes = static_cast<double>(count * call.element);
+    return context.run(call, coll::select::choose(facts, config::params()), transport);
+}
+
 Forced::Forced(const char* word) : before_(config::params()) {
     for (const config::Row& row : config::rows()) {
         if (std::strcmp(row.component, "coll") == 0 &&

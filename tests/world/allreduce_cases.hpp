@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/allreduce.hpp"
+#include "coll/collective.hpp"
 
 namespace beeline::world {
 
@@ -30,6 +30,10 @@ std::vector<unsigned char> expected(const Case& what, int size);
 
 /// Every supported type and operation at each of `counts`, in place and not.
 std::vector<Case> all_cases(const std::vector<std::size_t>& counts);
+
+/// One rank's allreduce by the algorithm that the parameters choose; `send` null: in place.
+Status allreduce(coll::Context& context, const void* send, void* receive, std::size_t count,
+                 coll::kernel::Type type, coll::kernel::Op op, coll::exec::Transport& transport);
 
 /// Makes coll_allreduce_algorithm say `word` for the life of this object.
 class Forced {

@@ -16,7 +16,7 @@
 namespace beeline::world {
 namespace {
 
-using coll::AllreduceContext;
+using coll::Context;
 using coll::kernel::Op;
 using coll::kernel::Type;
 
@@ -48,15 +48,15 @@ class Guarded {
 };
 
 /// Runs one case as one rank; returns what was wrong, or an empty text.
-std::string run_case(const Case& what, const std::vector<unsigned char>& result,
-                     AllreduceContext& context, coll::exec::Transport& transport) {
+std::string run_case(const Case& what, const std::vector<unsigned char>& result, Context& context,
+                     coll::exec::Transport& transport) {
     const std::vector<unsigned char> mine = contribution(what, transport.rank());
     Guarded output(what.bytes(), what.skew);
     if (what.in_place) {
         std::copy(mine.begin(), mine.end(), output.data());
     }
-    const Status status = coll::allreduce(context, what.in_place ? nullptr : mine.data(),
-                                          output.data(), what.count, what.type, what.op, transport);
+    const Status status = allreduce(context, what.in_place ? nullptr : mine.data(), output.data(),
+                                    what.count, what.type, what.op, transport);
     if (status != Status::kOk) {
         return to_string(status);
     }
@@ -78,7 +78,7 @@ void run_cases(int size, const std::vector<Case>& cases, std::uint64_t seed) {
     Loopback world(size, {seed});
     std::vector<std::string> problems(static_cast<std::size_t>(size));
     world.run([&](int rank) {
-        AllreduceContext context;
+        Context context;
         for (std::size_t index = 0; index < cases.size(); ++index) {
             const std::string problem =
                 run_case(cases[index], results[index], context, world.transport(rank));
@@ -135,38 +135,18 @@ TEST(AllreduceWorld, ARepeatedCallReusesItsSchedule) {
     const Forced forced("ring");
     Loopback world(4);
     world.run([&](int rank) {
-        AllreduceContext context;
+        Context context;
         std::vector<float> data(1000, 1);
         for (int repeat = 0; repeat < 5; ++repeat) {
-            EXPECT_EQ(coll::allreduce(context, nullptr, data.data(), data.size(), Type::kF32,
-                                      Op::kMax, world.transport(rank)),
+            EXPECT_EQ(allreduce(context, nullptr, data.data(), data.size(), Type::kF32, Op::kMax,
+                                world.transport(rank)),
                       Status::kOk);
         }
-        const auto& line = context.counters().by_algorithm[0];
-        EXPECT_EQ(line.calls, 5U);
-        EXPECT_EQ(line.bytes, 5U * 4000U);
+        EXPECT_EQ(context.counters().built, 1U);
         EXPECT_EQ(context.counters().on_host, 5U);
         EXPECT_EQ(context.counters().on_device, 0U);
     });
     EXPECT_EQ(world.messages(), 5U * 4U * 6U);
-}
-
-TEST(AllreduceWorld, StagedIsLeftToTheCaller) {
-    const Forced forced("staged");
-    Loopback world(3);
-    world.run([&](int rank) {
-        AllreduceContext context;
-        int value = rank;
-        EXPECT_EQ(coll::allreduce(context, nullptr, &value, 1, Type::kI32, Op::kSum,
-                                  world.transport(rank)),
-                  Status::kUnsupported);
-        EXPECT_EQ(value, rank);
-        EXPECT_EQ(context.counters()
-                      .by_algorithm[static_cast<std::size_t>(coll::select::Algorithm::kStaged)]
-                      .calls,
-                  1U);
-    });
-    EXPECT_EQ(world.messages(), 0U);
 }
 
 // A message lost to the network must leave nobody waiting: the two ranks it was between learn of
@@ -178,13 +158,13 @@ TEST(AllreduceWorld, AFailedMessageHangsNobody) {
         for (std::uint64_t failing = 1; failing <= messages; ++failing) {
             Loopback world(4, {7, failing});
             std::atomic<int> failures{0};
-            std::vector<AllreduceContext> contexts(4);
+            std::vector<Context> contexts(4);
             std::vector<std::int64_t> results(4);
             const auto call = [&](int rank) {
                 std::vector<std::int64_t> data(64, rank);
                 const Status status =
-                    coll::allreduce(contexts[static_cast<std::size_t>(rank)], nullptr, data.data(),
-                                    data.size(), Type::kI64, Op::kSum, world.transport(rank));
+                    allreduce(contexts[static_cast<std::size_t>(rank)], nullptr, data.data(),
+                              data.size(), Type::kI64, Op::kSum, world.transport(rank));
                 EXPECT_TRUE(status == Status::kOk || status == Status::kIo);
                 failures += status == Status::kIo ? 1 : 0;
                 results[static_cast<std::size_t>(rank)] = data[0];

@@ -14,7 +14,7 @@
 namespace beeline::world {
 namespace {
 
-using coll::AllreduceContext;
+using coll::Context;
 using coll::kernel::Op;
 using coll::kernel::Type;
 using memory::Kind;
@@ -32,14 +32,14 @@ struct Kinds {
     Kind receive = Kind::kDevice;
 };
 
-std::string run_case(const Case& what, const Kinds& kinds, AllreduceContext& context,
+std::string run_case(const Case& what, const Kinds& kinds, Context& context,
                      coll::exec::Transport& transport) {
     const std::vector<unsigned char> mine = contribution(what, transport.rank());
     Buffer input(*driver(), kinds.send, what.bytes(), what.skew);
     Buffer output(*driver(), kinds.receive, what.bytes(), what.skew);
     (what.in_place ? output : input).write(mine);
-    const Status status = coll::allreduce(context, what.in_place ? nullptr : input.data(),
-                                          output.data(), what.count, what.type, what.op, transport);
+    const Status status = allreduce(context, what.in_place ? nullptr : input.data(), output.data(),
+                                    what.count, what.type, what.op, transport);
     if (status != Status::kOk) {
         return to_string(status);
     }
@@ -60,7 +60,7 @@ void run_cases(int size, const std::vector<Case>& cases, KindsOf kinds_of) {
     std::vector<std::string> problems(static_cast<std::size_t>(size));
     world.run([&](int rank) {
         use_device(*driver(), rank);
-        AllreduceContext context;
+        Context context;
         for (std::size_t index = 0; index < cases.size(); ++index) {
             const std::string problem =
                 run_case(cases[index], kinds_of(rank, index), context, world.transport(rank));
@@ -134,7 +134,7 @@ TEST(DeviceAllreduce, SurvivesADeviceReset) {
         Loopback world(2);
         world.run([&](int rank) {
             use_device(*driver(), rank);
-            AllreduceContext context;
+            Context context;
             for (int repeat = 0; repeat < 3; ++repeat) {
                 const Kind kind = rank == 0 ? Kind::kDevice : Kind::kHost;
                 EXPECT_EQ(run_case(what, {kind, kind}, context, world.transport(rank)), "");
@@ -177,17 +177,16 @@ TEST_F(Ledger, OneLaunchForEachReductionAndNothingMadeAnew) {
             const Case what{kCount, Type::kF32, Op::kSum, in_place, 0};
             world.run([&](int rank) {
                 use_device(*driver(), rank);
-                AllreduceContext context;
+                Context context;
                 const Kind kind = rank == 1 ? Kind::kDevice : Kind::kHost;
                 Buffer input(*driver(), kind, what.bytes(), 0);
                 Buffer output(*driver(), kind, what.bytes(), 0);
                 const auto call = [&] {
                     output.write(contribution(what, rank));
                     input.write(contribution(what, rank));
-                    EXPECT_EQ(
-                        coll::allreduce(context, in_place ? nullptr : input.data(), output.data(),
+                    EXPECT_EQ(allreduce(context, in_place ? nullptr : input.data(), output.data(),
                                         kCount, what.type, what.op, world.transport(rank)),
-                        Status::kOk);
+                              Status::kOk);
                 };
                 call();
                 std::vector<unsigned long long> before;
@@ -220,12 +219,12 @@ TEST_F(Ledger, RefusedMeansLeadToTheSameResult) {
     Loopback world(2);
     world.run([&](int rank) {
         use_device(*driver(), rank);
-        AllreduceContext context;
+        Context context;
         Buffer output(*driver(), rank == 0 ? Kind::kDevice : Kind::kHost, what.bytes(), 0);
         for (int repeat = 0; repeat < 2; ++repeat) {
             output.write(contribution(what, rank));
-            EXPECT_EQ(coll::allreduce(context, nullptr, output.data(), what.count, what.type,
-                                      what.op, world.transport(rank)),
+            EXPECT_EQ(allreduce(context, nullptr, output.data(), what.count, what.type, what.op,
+                                world.transport(rank)),
                       Status::kOk);
             EXPECT_EQ(output.read(), expected(what, 2));
         }

@@ -44,10 +44,13 @@ class LateEngine final : public coll::exec::ReduceEngine {
         return Status::kOk;
     }
 
+    Status poll() noexcept override { return ++polls % 2 == 0 ? flush() : Status::kRetry; }
+
     bool refuse_scratch = false;
     int failing_reduction = 0;
     int reductions = 0;
     int flushes = 0;
+    int polls = 0;
 
  private:
     coll::exec::HostEngine engine_;
@@ -66,7 +69,7 @@ coll::plan::Schedule build(bool ring, int size, int rank, bool in_place, int sli
 }
 
 coll::exec::Data sum(const int* input, int* output, std::size_t count) {
-    return {input, output, {count, {}, {}}, Type::kI32, Op::kSum};
+    return {input, output, {count, {}, {}}, sizeof(int), Type::kI32, Op::kSum};
 }
 
 TEST(Executor, ALateEngineGivesTheSameResult) {

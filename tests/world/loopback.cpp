@@ -25,6 +25,9 @@ class Loopback::Rank final : public coll::exec::Transport {
     Status wait(std::span<coll::exec::Handle> handles) noexcept override {
         return world_.wait(rank_, handles);
     }
+    bool test(coll::exec::Handle handle, Status& outcome) noexcept override {
+        return world_.test(handle, outcome);
+    }
 
  private:
     Loopback& world_;
@@ -134,6 +137,20 @@ Status Loopback::wait(int rank, std::span<coll::exec::Handle> handles) {
         delete message;
     }
     return first;
+}
+
+bool Loopback::test(coll::exec::Handle handle, Status& outcome) {
+    std::unique_lock lock(mutex_);
+    auto* message = static_cast<Message*>(handle);
+    if (!message->complete) {
+        if (!met_receives_.empty()) {
+            move_one(lock);
+        }
+        return false;
+    }
+    outcome = message->status;
+    delete message;
+    return true;
 }
 
 }  // namespace beeline::world

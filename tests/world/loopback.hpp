@@ -26,7 +26,7 @@ struct Weather {
     std::uint64_t failing_message = 0;
 };
 
-/// A message moves only when some rank waits, the pairs that met being taken in random order: a
+/// A message moves only when some rank waits or asks, the pairs that met being taken in random order: a
 /// source changed too early, or a target read too early, shows.
 class Loopback {
  public:
@@ -56,6 +56,7 @@ class Loopback {
 
     Result<coll::exec::Handle> post(const Lane& lane, bool sends, Message message);
     Status wait(int rank, std::span<coll::exec::Handle> handles);
+    bool test(coll::exec::Handle handle, Status& outcome);
     void wake(const Message& message);
     void move_one(std::unique_lock<std::mutex>& lock);
 

@@ -131,18 +131,15 @@ const plan::Algorithm* choose(const Case& shown, const ShowOptions& options,
         reason = "asked for";
         return plan::find(shown.request.collective, options.algorithm);
     }
-    reason = "the least predicted time";
-    if (shown.request.collective == plan::Collective::kAllreduce && options.commutative) {
-        const coll::select::Choice choice = coll::select::choose(
-            {options.ranks, options.bytes / 4, coll::kernel::Type::kF32, coll::kernel::Op::kSum},
-            config::params());
-        const plan::Algorithm* chosen =
-            plan::find(shown.request.collective, to_string(choice.algorithm));
-        if (chosen != nullptr && plan::refuses(*chosen, shown.of(0)) == nullptr) {
-            reason = choice.reason;
-            return chosen;
-        }
+    coll::select::Facts facts;
+    facts.request = shown.of(0);
+    facts.bytes = static_cast<double>(options.bytes);
+    const coll::select::Choice choice = coll::select::choose(facts, config::params());
+    if (choice.algorithm != nullptr) {
+        reason = choice.reason;
+        return choice.algorithm;
     }
+    reason = "the least predicted time";
     return best;
 }
 

@@ -1,58 +1,110 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The choice of a schedule: by size, by parameter, by what the kernels can do.
+// The choice of a schedule: by cost, by parameter, by what the algorithms can do.
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
+#include <string>
 
 #include "coll/select/select.hpp"
 
 namespace beeline::coll::select {
 namespace {
 
-using kernel::Op;
-using kernel::Type;
+using plan::Collective;
 
-config::Params with(const char* algorithm) {
-    config::Params params;
+const config::Row* row_of(Collective collective) {
+    const std::string name = std::string(plan::to_string(collective)) + "_algorithm";
     for (const config::Row& row : config::rows()) {
-        if (std::strcmp(row.component, "coll") == 0 &&
-            std::strcmp(row.name, "allreduce_algorithm") == 0) {
-            EXPECT_EQ(config::set(params, row, algorithm), Status::kOk);
+        if (std::strcmp(row.component, "coll") == 0 && name == row.name) {
+            return &row;
         }
     }
+    return nullptr;
+}
+
+config::Params with(Collective collective, const char* algorithm) {
+    config::Params params;
+    EXPECT_EQ(config::set(params, *row_of(collective), algorithm), Status::kOk);
     return params;
 }
 
-TEST(Select, LengthDecides) {
-    config::Params params;
-    params.coll_allreduce_ring_min = 4096;
-    EXPECT_EQ(choose({4, 1023, Type::kF32, Op::kSum}, params).algorithm,
-              Algorithm::kRecursiveDoubling);
-    EXPECT_EQ(choose({4, 1024, Type::kF32, Op::kSum}, params).algorithm, Algorithm::kRing);
-    EXPECT_EQ(choose({2, 1024, Type::kF32, Op::kSum}, params).algorithm, Algorithm::kRing);
-    EXPECT_EQ(choose({1, 1023, Type::kF64, Op::kSum}, params).algorithm, Algorithm::kRing);
+Facts facts_of(Collective collective, int size, double bytes) {
+    Facts facts;
+    facts.request.collective = collective;
+    facts.request.size = size;
+    facts.bytes = bytes;
+    return facts;
 }
 
-TEST(Select, FewerElementsThanRanksNeverTakeTheRingByThemselves) {
-    config::Params params;
-    params.coll_allreduce_ring_min = 0;
-    EXPECT_EQ(choose({4, 3, Type::kF32, Op::kSum}, params).algorithm,
-              Algorithm::kRecursiveDoubling);
-    EXPECT_EQ(choose({4, 4, Type::kF32, Op::kSum}, params).algorithm, Algorithm::kRing);
+TEST(Select, TheWordsOfAParameterAreTheNamesOfItsAlgorithms) {
+    for (int index = 0; index < plan::kCollectives; ++index) {
+        const auto collective = static_cast<Collective>(index);
+        ASSERT_NE(row_of(collective), nullptr) << plan::to_string(collective);
+        std::set<std::string> names = {"auto", "staged"};
+        for (const plan::Algorithm* algorithm : plan::algorithms(collective)) {
+            names.insert(algorithm->name);
+            EXPECT_EQ(wanted(collective, with(collective, algorithm->name)), algorithm->name);
+        }
+        std::set<std::string> words;
+        std::string word;
+        for (const char* at = row_of(collective)->words;; ++at) {
+            if (*at == '|' || *at == '\0') {
+                words.insert(word);
+                word.clear();
+            } else {
+                word += *at;
+            }
+            if (*at == '\0') {
+                break;
+            }
+        }
+        EXPECT_EQ(words, names) << plan::to_string(collective);
+    }
+}
+
+TEST(Select, LongVectorsTakeAnotherAlgorithmThanShortOnes) {
+    const config::Params params;
+    const Choice small = choose(facts_of(Collective::kAllreduce, 8, 8), params);
+    const Choice large = choose(facts_of(Collective::kAllreduce, 8, 64 << 20), params);
+    ASSERT_NE(small.algorithm, nullptr);
+    ASSERT_NE(large.algorithm, nullptr);
+    EXPECT_NE(small.algorithm, large.algorithm);
 }
 
 TEST(Select, TheParameterDecides) {
-    // Also shows that the words in params.def are in the order this folder takes them to be.
-    const AllreduceFacts facts{4, 1 << 20, Type::kF64, Op::kSum};
-    EXPECT_EQ(choose(facts, with("auto")).algorithm, Algorithm::kRing);
-    EXPECT_EQ(choose(facts, with("ring")).algorithm, Algorithm::kRing);
-    EXPECT_EQ(choose(facts, with("recursive_doubling")).algorithm, Algorithm::kRecursiveDoubling);
-    EXPECT_EQ(choose(facts, with("staged")).algorithm, Algorithm::kStaged);
-    EXPECT_STRNE(choose(facts, with("ring")).reason, "");
+    for (const plan::Algorithm* algorithm : plan::algorithms(Collective::kAllreduce)) {
+        const Facts facts = facts_of(Collective::kAllreduce, 8, 1 << 20);
+        const Choice choice = choose(facts, with(Collective::kAllreduce, algorithm->name));
+        if (plan::refuses(*algorithm, facts.request) == nullptr) {
+            EXPECT_EQ(choice.algorithm, algorithm) << algorithm->name;
+        } else {
+            EXPECT_NE(choice.algorithm, nullptr) << algorithm->name;
+        }
+        EXPECT_STRNE(choice.reason, "");
+    }
+    EXPECT_EQ(choose(facts_of(Collective::kAllreduce, 8, 8), with(Collective::kAllreduce, "staged"))
+                  .algorithm,
+              nullptr);
 }
 
-TEST(Select, WithoutAKernelItIsStaged) {
-    EXPECT_EQ(choose({4, 10, Type::kF32, Op::kBand}, with("ring")).algorithm, Algorithm::kStaged);
+TEST(Select, WhatIsChosenIsNeverRefused) {
+    const config::Params params;
+    for (int index = 0; index < plan::kCollectives; ++index) {
+        const auto collective = static_cast<Collective>(index);
+        for (const int size : {2, 3, 4, 5, 7, 8, 16}) {
+            for (const bool commutative : {true, false}) {
+                for (const double bytes : {1.0, 4096.0, 1e6, 1e9}) {
+                    Facts facts = facts_of(collective, size, bytes);
+                    facts.request.commutative = commutative;
+                    const Choice choice = choose(facts, params);
+                    ASSERT_NE(choice.algorithm, nullptr) << plan::to_string(collective);
+                    EXPECT_EQ(plan::refuses(*choice.algorithm, facts.request), nullptr);
+                    EXPECT_GE(choice.slices, 1);
+                }
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocks of bytes out of counts, displacements and datatypes.
+#include "plugin/coll/flat.hpp"
+
+#include <new>
+
+#include "memory/copy.hpp"
+#include "memory/pointer.hpp"
+
+namespace beeline::plugin::coll {
+namespace {
+
+/// The blocks that a view spans, whether or not all of them hold its data.
+std::size_t blocks_of(const Buffer& buffer) noexcept {
+    switch (buffer.amount) {
+        case Amount::kNothing:
+            return 0;
+        case Amount::kOne:
+        case Amount::kOwnCount:
+            return 1;
+        case Amount::kBlocks:
+        case Amount::kOwnBlock:
+        case Amount::kListed:
+        case Amount::kOwnListed:
+        case Amount::kTyped:
+        case Amount::kSum:
+            break;
+    }
+    return static_cast<std::size_t>(buffer.blocks);
+}
+
+/// Block `index` of a view; its offset is from the buffer's address.
+Piece block_of(const Buffer& buffer, std::size_t index) noexcept {
+    const auto i = static_cast<std::ptrdiff_t>(index);
+    switch (buffer.amount) {
+        case Amount::kNothing:
+            break;
+        case Amount::kOne:
+            return {0, buffer.count, buffer.type};
+        case Amount::kOwnCount:
+            return {0, static_cast<std::size_t>(buffer.counts[buffer.own]), buffer.type};
+        case Amount::kBlocks:
+        case Amount::kOwnBlock:
+            return {i * static_cast<std::ptrdiff_t>(buffer.count) * extent_of(buffer.type),
+                    buffer.count, buffer.type};
+        case Amount::kListed:
+        case Amount::kOwnListed:
+            return {buffer.displacements[i] * extent_of(buffer.type),
+                    static_cast<std::size_t>(buffer.counts[i]), buffer.type};
+        case Amount::kTyped:
+            return {buffer.byte_displacements != nullptr ? buffer.byte_displacements[i]
+                                                         : buffer.displacements[i],
+                    static_cast<std::size_t>(buffer.counts[i]), buffer.types[i]};
+        case Amount::kSum: {
+            std::ptrdiff_t before = 0;
+            for (std::ptrdiff_t k = 0; k < i; ++k) {
+                before += buffer.counts[k];
+            }
+            return {before * extent_of(buffer.type), static_cast<std::size_t>(buffer.counts[i]),
+                    buffer.type};
+        }
+    }
+    return {0, 0, MPI_BYTE};
+}
+
+/// Whether the view's data is in this block.
+bool holds(const Buffer& buffer, std::size_t index) noexcept {
+    const bool own = buffer.amount == Amount::kOwnBlock || buffer.amount == Amount::kOwnListed;
+    return !own || static_cast<std::size_t>(buffer.own) == index;
+}
+
+std::byte* at(void* address, std::ptrdiff_t offset) noexcept {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) +
+                                        static_cast<std::uintptr_t>(offset));
+}
+
+/// A block with gaps, to or from packed host memory. Relative to MPI_BOTTOM its runs may lie in
+/// different kinds of memory, so each is copied by itself then.
+Status move_block(bool fetch, const Piece& piece, void* base, std::byte* packed) {
+    const datatype::Layout& layout = *layout_of(piece.type);
+    const std::size_t bytes = layout.bytes(piece.count);
+    std::byte* buffer = at(base, piece.offset);
+    if (base == MPI_BOTTOM) {
+        Status status = Status::kOk;
+        datatype::for_each_run(layout, piece.count, 0, bytes,
+                               [&](std::ptrdiff_t run, std::size_t length, std::size_t position) {
+                                   std::byte* place = at(buffer, run);
+                                   if (status == Status::kOk) {
+                                       status =
+                                           fetch ? memory::copy(packed + position, place, length)
+                                                 : memory::copy(place, packed + position, length);
+                                   }
+                               });
+        return status;
+    }
+    const memory::Pointer pointer = memory::classify(buffer + piece.type->super.true_lb);
+    return fetch ? memory::pack(layout, piece.count, buffer, pointer, 0, packed, bytes)
+                 : memory::unpack(layout, piece.count, buffer, pointer, 0, packed, bytes);
+}
+
+}  // namespace
+
+Status Flat::describe(const Buffer& in, const Buffer& out, bool scattered) {
+    in_ = in;
+    out_ = out;
+    const Buffer& whole = out.amount != Amount::kNothing ? out : in;
+    const std::size_t blocks = blocks_of(whole);
+    counts_.resize(blocks);
+    displacements_.resize(blocks);
+    bytes_ = 0;
+    std::ptrdiff_t first = 0;
+    bool gapless = true;
+    for (std::size_t index = 0; index < blocks; ++index) {
+        const Piece piece = block_of(whole, index);
+        std::ptrdiff_t offset = 0;
+        counts_[index] = piece.count * piece.type->super.size;
+        if (counts_[index] == 0) {
+            displacements_[index] = bytes_;
+            continue;
+        }
+        gapless = gapless && is_contiguous(piece.type, piece.count, offset);
+        const std::ptrdiff_t place = piece.offset + offset;
+        if (bytes_ == 0 && !scattered) {
+            first = place;
+        }
+        // Blocks that follow each other: the first of them says where they begin.
+        gapless = gapless && (scattered || place - first == static_cast<std::ptrdiff_t>(bytes_));
+        displacements_[index] = static_cast<std::size_t>(place - first);
+        bytes_ += counts_[index];
+    }
+    in_packed_ = !gapless;
+    if (gapless) {
+        address_ = at(whole.address, first);
+        return Status::kOk;
+    }
+    if (capacity_ < bytes_) {
+        packed_.reset(new (std::nothrow) std::byte[bytes_]);
+        capacity_ = packed_ == nullptr ? 0 : bytes_;
+        if (packed_ == nullptr) {
+            return Status::kNoMemory;
+        }
+    }
+    address_ = packed_.get();
+    std::size_t end = 0;
+    for (std::size_t index = 0; index < blocks; ++index) {
+        displacements_[index] = end;
+        end += counts_[index];
+    }
+    return Status::kOk;
+}
+
+void Flat::clear() noexcept {
+    in_ = out_ = {};
+    address_ = nullptr;
+    bytes_ = 0;
+    counts_.clear();
+    displacements_.clear();
+    in_packed_ = false;
+}
+
+void Flat::in_elements(std::size_t bytes) noexcept {
+    for (std::vector<std::size_t>* numbers : {&counts_, &displacements_}) {
+        for (std::size_t& number : *numbers) {
+            number /= bytes;
+        }
+    }
+}
+
+Status Flat::move(const Buffer& view, Direction direction) {
+    if (!in_packed_ || view.amount == Amount::kNothing) {
+        return Status::kOk;
+    }
+    for (std::size_t index = 0; index < counts_.size(); ++index) {
+        if (counts_[index] != 0 && holds(view, index)) {
+            const Status status = move_block(direction == Direction::kFetch, block_of(view, index),
+                                             view.address, packed_.get() + displacements_[index]);
+            if (status != Status::kOk) {
+                return status;
+            }
+        }
+    }
+    return Status::kOk;
+}
+
+Status Flat::fetch() {
+    return move(in_, Direction::kFetch);
+}
+
+Status Flat::deliver() {
+    return move(out_, Direction::kDeliver);
+}
+
+}  // namespace beeline::plugin::coll
