@@ -91,17 +91,24 @@ Limits limits_of(const config::Params& params) noexcept {
     const Costs costs = costs_of(params);
     const Limits given{params.pml_eager_limit, params.pml_fragments_limit,
                        params.pml_ucx_eager_limit, params.pml_device_eager_limit};
+    const auto stands = [&](std::size_t value, std::size_t initial, std::size_t offset) {
+        return value != initial || config::is_given(params, offset);
+    };
     Limits limits = given;
-    if (params.pml_eager_limit == kDefaults.pml_eager_limit) {
+    if (!stands(params.pml_eager_limit, kDefaults.pml_eager_limit,
+                offsetof(config::Params, pml_eager_limit))) {
         limits.eager = crossover(given.eager, Id::kEagerHost, true, false, given, costs);
     }
-    if (params.pml_fragments_limit == kDefaults.pml_fragments_limit) {
+    if (!stands(params.pml_fragments_limit, kDefaults.pml_fragments_limit,
+                offsetof(config::Params, pml_fragments_limit))) {
         limits.fragments = crossover(given.fragments, Id::kFragments, true, false, given, costs);
     }
-    if (params.pml_ucx_eager_limit == kDefaults.pml_ucx_eager_limit) {
+    if (!stands(params.pml_ucx_eager_limit, kDefaults.pml_ucx_eager_limit,
+                offsetof(config::Params, pml_ucx_eager_limit))) {
         limits.ucx_eager = crossover(given.ucx_eager, Id::kEagerUcx, false, false, given, costs);
     }
-    if (params.pml_device_eager_limit == kDefaults.pml_device_eager_limit) {
+    if (!stands(params.pml_device_eager_limit, kDefaults.pml_device_eager_limit,
+                offsetof(config::Params, pml_device_eager_limit))) {
         limits.device_eager =
             crossover(given.device_eager, Id::kEagerDevice, true, true, given, costs);
     }

@@ -43,8 +43,8 @@ const Candidate* cheapest(const Candidates& all) noexcept;
 const Protocol* choose_offer(const Situation& situation, const Costs& costs,
                              Preference preference) noexcept;
 
-/// The limits in force. One that was set to something other than its default stands; others end
-/// where the next protocol is estimated to be faster, if that is earlier.
+/// The limits in force. One that the user has set stands; others end where the next protocol is
+/// estimated to be faster, if that is earlier.
 Limits limits_of(const config::Params& params) noexcept;
 Preference preference_of(const config::Params& params) noexcept;
 

@@ -117,6 +117,7 @@ config::Params to_params(const Settings& settings, std::vector<std::string>& pro
         for (const config::Row& row : config::rows()) {
             if (name_of(row) == name) {
                 known = true;
+                config::note_given(params, row);
                 if (config::set(params, row, setting.value) != Status::kOk) {
                     problems.push_back("parameter " + name + ", set by " + setting.source +
                                        ", has a value that is refused: '" + setting.value + "'");

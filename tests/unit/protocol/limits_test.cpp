@@ -68,6 +68,20 @@ TEST(LimitsOf, WhatTheUserSetsStands) {
     EXPECT_EQ(limits_of(params).device_eager, 65536U);
 }
 
+TEST(LimitsOf, WhatTheUserSetsToTheDefaultStandsToo) {
+    config::Params params;
+    params.pml_cost_mapping = 0;
+    EXPECT_EQ(limits_of(params).device_eager, 0U);
+    for (const config::Row& row : config::rows()) {
+        if (row.offset == offsetof(config::Params, pml_device_eager_limit)) {
+            config::note_given(params, row);
+        }
+    }
+    EXPECT_EQ(limits_of(params).device_eager, params.pml_device_eager_limit);
+    params.pml_cost_ucx_latency = 700;
+    EXPECT_LT(limits_of(params).ucx_eager, params.pml_ucx_eager_limit) << "not set";
+}
+
 TEST(LimitsOf, APreferenceOpensItsWay) {
     config::Params params;
     const auto with = [&](Preference preference) {
