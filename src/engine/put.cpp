@@ -23,6 +23,7 @@ mover::cuda_ipc::Pair pair_of_put(const Peer& peer, int device, const wire::Put&
 
 /// Asks the sender to write; false when this process's memory cannot be exported.
 bool Engine::ask_put(Request& request) {
+    device_->quiet_polls = 0;
     auto handle = exports_.handle_of(request.where_, key_of(*request.peer_));
     tell_freed();
     if (!handle) {
