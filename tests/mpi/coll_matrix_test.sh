@@ -22,9 +22,9 @@ if [ -n "${BEELINE_LONG:-}" ]; then
     check 24 allgathers 100
     exit 0
 fi
-check 1 cases 3 seed 1
-check 2 cases 6 seed 2
-check 3 cases 4 seed 3
-check 4 cases 4 seed 4
-check 5 cases 2 seed 5
-check 8 cases 1 seed 8
+check 1 cases 6 seed 1
+check 2 cases 10 seed 2
+check 3 cases 8 seed 3
+check 4 cases 8 seed 4
+check 5 cases 5 seed 5
+check 8 cases 3 seed 8
