@@ -59,6 +59,7 @@ struct Element {
     long limit;                                ///< values are below it
     long (*combine)(long lower, long higher);  ///< what the operation does
     void (*put)(void* place, long value);
+    std::size_t padding = 0;  ///< of the bytes, at the end: no operation has to keep it
 };
 
 /// Made after MPI_Init; the program's operations check that they see host memory that they can use.
@@ -153,6 +154,7 @@ class Running {
     void set_neighbors();
     void add(Side& side, int length, std::vector<long> before, std::vector<long> after);
     void lay_out(Side& side, int gaps, gpu::Kind kind, bool scattered);
+    bool is_padding(const Side& side, std::size_t byte) const;
     void write(Side& side, bool result, std::vector<unsigned char>& image) const;
     int start_vectors();
     int start_blocks();

@@ -85,6 +85,9 @@ struct Pair {
     int index;
 };
 
+/// The bytes of x87's format that count.
+constexpr std::size_t kLongDouble = 10;
+
 void put_pair(void* place, long value) {
     const Pair pair{static_cast<int>(value / 64), static_cast<int>(value % 64)};
     std::memcpy(place, &pair, sizeof pair);
@@ -117,8 +120,9 @@ Elements::Elements() {
          [](void* place, long value) {
              std::memset(place, 0, sizeof(long double));
              const auto number = static_cast<long double>(value);
-             std::memcpy(place, &number, 10);
-         }},
+             std::memcpy(place, &number, kLongDouble);
+         },
+         sizeof(long double) - kLongDouble},
         {"two ints maxloc", MPI_2INT, MPI_MAXLOC, sizeof(Pair), 64 * 100, largest_first, put_pair},
         {"maps one after another", map_, compose_, sizeof(Map), kMaps, combine<after>, put_map},
         {"maps added", map_, add_, sizeof(Map), kMaps, combine<both>, put_map},
