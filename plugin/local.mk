@@ -41,7 +41,8 @@ mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/flat.cpp plugin/coll/flat.hpp plugin/coll/resolve.cpp plugin/coll/resolve.hpp \
 	plugin/coll/schedule_call.cpp plugin/coll/schedule_call.hpp \
 	plugin/coll/schedule_request.cpp plugin/coll/schedule_request.hpp \
-	plugin/coll/scheduled.hpp plugin/coll/schedules.cpp plugin/coll/schedules.hpp \
+	plugin/coll/neighbors.cpp \
+	plugin/coll/parameters.cpp plugin/coll/parameters.hpp plugin/coll/scheduled.hpp plugin/coll/schedules.cpp plugin/coll/schedules.hpp \
 	plugin/coll/shapes.hpp \
 	plugin/coll/staged_call.hpp plugin/coll/transport.cpp plugin/coll/transport.hpp \
 	plugin/coll/wrap.hpp plugin/extension/extension.hpp \
