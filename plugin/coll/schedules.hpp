@@ -25,6 +25,9 @@ class Schedules {
 
     beeline::coll::Context& context() noexcept { return *context_; }
 
+    /// Leaves the context's memory to the end of the process.
+    void abandon_context() noexcept { static_cast<void>(context_.release()); }
+
     /// A number for one operation, equal on all ranks, as they prepare their operations in one
     /// order. Persistent ones, which may live long, have numbers of their own.
     std::uint32_t next_operation(bool persistent) noexcept;
