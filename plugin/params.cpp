@@ -100,11 +100,17 @@ Status register_params(const char* component, const mca_base_component_t* owner)
         write_help(row, help);
         value = const_cast<char*>(row.initial);  // Open MPI copies the default
         const bool writable = is_writable(row);
-        if (mca_base_component_var_register(
-                owner, row.name, help, MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
-                writable ? MCA_BASE_VAR_FLAG_SETTABLE : mca_base_var_flag_t{}, OPAL_INFO_LVL_4,
-                writable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, &value) < 0) {
+        const int variable = mca_base_component_var_register(
+            owner, row.name, help, MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
+            writable ? MCA_BASE_VAR_FLAG_SETTABLE : mca_base_var_flag_t{}, OPAL_INFO_LVL_4,
+            writable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, &value);
+        if (variable < 0) {
             return Status::kNoMemory;
+        }
+        mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+        if (mca_base_var_get_value(variable, nullptr, &source, nullptr) == OPAL_SUCCESS &&
+            source != MCA_BASE_VAR_SOURCE_DEFAULT) {
+            config::note_given(config::params(), row);
         }
         const char* text = value != nullptr ? value : "";
         if (config::set(config::params(), row, text) != Status::kOk) {

@@ -120,7 +120,7 @@ EXTRA_DIST += $(coll_scripts)
 
 p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi/p2p_types_test.sh \
 	tests/mpi/rma_host_test.sh tests/mpi/ledger_test.sh tests/mpi/ledger_table_test.sh \
-	tests/mpi/bad_input_test.sh \
+	tests/mpi/bad_input_test.sh tests/mpi/info_test.sh tests/mpi/protocols_test.sh \
 	tests/mpi/two_nodes_test.sh
 TESTS += $(p2p_scripts)
 EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh

@@ -17,6 +17,13 @@ tests_world_device_test_SOURCES = $(world_sources) tests/world/device_memory.cpp
 	tests/world/device_memory.hpp tests/world/device_test.cpp
 tests_world_device_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_world_device_test_LDADD = libcore.la $(GTEST_LIBS)
+check_PROGRAMS += tests/world/kernels_test
+TESTS += tests/world/kernels_test
+tests_world_kernels_test_SOURCES = tests/support/op_values.cpp tests/support/op_values.hpp \
+	tests/world/device_memory.cpp tests/world/device_memory.hpp tests/world/kernels_test.cpp
+tests_world_kernels_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+tests_world_kernels_test_LDADD = libcore.la $(GTEST_LIBS)
+EXTRA_tests_world_kernels_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
 EXTRA_tests_world_device_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
 TESTS += tests/world/fallbacks.sh
 
@@ -25,7 +32,7 @@ check_PROGRAMS += tests/world/engine_test
 TESTS += tests/world/engine_test
 tests_world_engine_test_SOURCES = tests/world/background_test.cpp tests/world/device_memory.cpp tests/world/device_memory.hpp \
 	tests/world/engine_fault_test.cpp tests/world/engine_hostile_test.cpp \
-	tests/world/engine_order_test.cpp tests/world/engine_test.cpp tests/world/intruder.hpp \
+	tests/world/engine_order_test.cpp tests/world/engine_put_test.cpp tests/world/engine_test.cpp tests/world/intruder.hpp \
 	tests/world/message_memory.cpp tests/world/message_memory.hpp \
 	tests/world/processes.cpp tests/world/processes.hpp tests/world/truncation_test.cpp
 tests_world_engine_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)
