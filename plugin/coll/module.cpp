@@ -28,6 +28,9 @@ void destruct(opal_object_t* object) noexcept {
     }
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
+    if (forget_schedule_requests(module->schedules)) {
+        module->schedules.abandon_context();
+    }
     module->blocking.~ScheduleCall();
     module->schedules.~Schedules();
 }

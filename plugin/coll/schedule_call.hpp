@@ -38,6 +38,8 @@ class ScheduleCall {
     /// Once advance() was true: takes results to where the caller wants them.
     Status finish();
 
+    bool uses(const Schedules& schedules) const noexcept { return schedules_ == &schedules; }
+
     const beeline::coll::plan::Algorithm& algorithm() const noexcept { return *choice_.algorithm; }
 
  private:

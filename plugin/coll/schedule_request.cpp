@@ -189,6 +189,21 @@ int start_schedule_request(ScheduleRequest* request) {
     return OMPI_SUCCESS;
 }
 
+bool forget_schedule_requests(const Schedules& schedules) noexcept {
+    const std::lock_guard lock(Schedules::lock());
+    bool any = false;
+    for (ScheduleRequest** place = &under_way; *place != nullptr;) {
+        ScheduleRequest* request = *place;
+        if (request->call.uses(schedules)) {
+            *place = request->next;
+            any = true;
+        } else {
+            place = &request->next;
+        }
+    }
+    return any;
+}
+
 void stop_schedule_requests() noexcept {
     const std::lock_guard lock(Schedules::lock());
     if (registered) {

@@ -27,6 +27,10 @@ void drop_schedule_request(ScheduleRequest* request) noexcept;
 /// way.
 int start_schedule_request(ScheduleRequest* request);
 
+/// Forgets the requests under way on a communicator that goes away before they are complete, which
+/// is at MPI_Finalize only. True when there were any: what their messages read and write must stay.
+bool forget_schedule_requests(const Schedules& schedules) noexcept;
+
 /// Progress lets go of this component. For the end.
 void stop_schedule_requests() noexcept;
 

@@ -28,6 +28,9 @@ class Schedules {
     /// The schedule for a call; remembered, and explained to whoever wants information.
     const beeline::coll::select::Choice& choose(const beeline::coll::select::Facts& facts);
 
+    /// Leaves the context's memory to the end of the process.
+    void abandon_context() noexcept { static_cast<void>(context_.release()); }
+
     /// A number for one operation, equal on all ranks, as they prepare their operations in one
     /// order. Persistent ones, which may live long, have numbers of their own.
     std::uint32_t next_operation(bool persistent) noexcept;

@@ -26,9 +26,9 @@ grep '^OK' "$output" || fail "no verdict"
 for rank in 0 1 2 3; do
     grep -q "rank $rank: iallreduce  *0  *0  *16$" "$output" || fail "the report of rank $rank lacks iallreduce"
 done
-[ "$(grep ': allreduce ' "$output" | sed 's/.*: allreduce//' | sort -u | wc -l)" -eq 1 ] ||
+[ "$(grep ': allreduce  ' "$output" | sed 's/.*: allreduce//' | sort -u | wc -l)" -eq 1 ] ||
     fail "ranks served allreduce in different ways"
-grep -q 'rank 0: allreduce  *0  *1  *[1-9]' "$output" || fail "not both schedules and copies were used"
+grep -q 'rank 0: allreduce  *0  *[0-9]*  *[1-9]' "$output" || fail "no schedule was used"
 [ "$(grep -c 'rank 0: allreduce by [a-z_]*: [1-9]' "$output")" -ge 2 ] || fail "not two algorithms were used"
 [ "$(grep ' by [a-z_]*: [0-9]' "$output" | sed 's/.*rank [0-9]: //' | sort | uniq -c | grep -vc '^ *4 ')" -eq 0 ] ||
     fail "ranks used different algorithms"

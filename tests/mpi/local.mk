@@ -105,7 +105,16 @@ tests_mpi_coll_matrix_SOURCES = tests/mpi/coll_matrix.cpp tests/mpi/coll_case.cp
 	tests/mpi/coll_elements.cpp tests/mpi/coll_groups.cpp tests/mpi/coll_groups.hpp tests/mpi/harness.hpp
 tests_mpi_coll_matrix_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_coll_matrix_LDADD = libgpu.la libcore.la $(OMPI_LIBS)
-coll_scripts = tests/mpi/collectives_test.sh tests/mpi/coll_matrix_test.sh tests/mpi/device_calls_test.sh tests/mpi/layouts_test.sh
+check_PROGRAMS += tests/mpi/coll_ledger
+tests_mpi_coll_ledger_SOURCES = tests/mpi/coll_ledger.cpp tests/mpi/coll_case.cpp tests/mpi/coll_case.hpp \
+	tests/mpi/coll_elements.cpp tests/mpi/coll_groups.cpp tests/mpi/coll_groups.hpp tests/mpi/harness.hpp
+tests_mpi_coll_ledger_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_coll_ledger_LDADD = libgpu.la libcore.la $(OMPI_LIBS)
+check_PROGRAMS += tests/mpi/coll_requests
+tests_mpi_coll_requests_SOURCES = tests/mpi/coll_requests.cpp tests/mpi/harness.hpp
+tests_mpi_coll_requests_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_coll_requests_LDADD = $(mpi_test_ldadd)
+coll_scripts = tests/mpi/coll_ledger_test.sh tests/mpi/coll_requests_test.sh tests/mpi/collectives_test.sh tests/mpi/coll_matrix_test.sh tests/mpi/device_calls_test.sh tests/mpi/layouts_test.sh
 TESTS += $(coll_scripts)
 EXTRA_DIST += $(coll_scripts)
 

@@ -75,7 +75,7 @@ launch="$top_srcdir/tests/support/mpirun.sh"
 on_two_nodes() {
     "$work/enter" beeline-a "$launch" --gpus 2 --timeout 90 --mca plm_rsh_agent "$work/enter" \
         --mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include "${link}a,${link}b" \
-        --mca btl_tcp_if_include 10.77.0.0/24 -H beeline-a:2,beeline-b:2 \
+        --mca btl_tcp_if_include 10.77.0.0/24 -H "${hosts:-beeline-a:2,beeline-b:2}" \
         -x UCX_TLS=tcp,self "$@"
 }
 
@@ -99,6 +99,12 @@ expect "large device buffers" '^1048576 .* staged +yes' --map-by node -n 2 "$ben
 expect "host buffers" '^65536 .* ucx +yes' --map-by node -n 2 "$bench" latency -m 8:64K -i 20
 expect "allreduce of device buffers" '^65536 .* yes' -n 4 "$bench" allreduce -d cuda -m 64K:64K -i 5
 expect "matching rules" '^OK' -n 4 "$top_builddir/tests/mpi/p2p_rules" host device
+# Collectives by every algorithm, on nodes with equal and with different numbers of ranks.
+matrix=$top_builddir/tests/mpi/coll_matrix
+expect "collectives, one rank a node" '^OK' --map-by node -n 2 "$matrix" cases 2 seed 21 device
+hosts=beeline-a:3,beeline-b:2 expect "collectives, three ranks and two" '^OK' -n 5 "$matrix" cases 1 seed 22 device
+hosts=beeline-a:1,beeline-b:3 expect "collectives, one rank and three" '^OK' -n 4 "$matrix" cases 1 seed 23 device
+hosts=
 # The second node has no driver: no rank may choose anything for the other.
 cat >"$work/bare" <<'END'
 #!/bin/sh
