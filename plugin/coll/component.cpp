@@ -2,6 +2,7 @@
 // mca_coll_beeline: the component as Open MPI loads it.
 #include "base/log.hpp"
 #include "config/config.hpp"
+#include "plugin/coll/fused_call.hpp"
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
@@ -46,6 +47,7 @@ int close_component() {
     detach_handlers();
     stop_schedule_requests();
     reap_requests();
+    release_fused();
     release_layouts();
     return OMPI_SUCCESS;
 }

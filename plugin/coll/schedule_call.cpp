@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plugin/coll/fused_call.hpp"
 #include "plugin/machine.hpp"
 
 namespace beeline::plugin::coll {
@@ -20,7 +21,7 @@ bool present(const Buffer& buffer) noexcept {
 }  // namespace
 
 bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const Buffers& buffers,
-                           int root, ompi_op_t* op, ompi_communicator_t* comm) {
+                           int root, ompi_op_t* op, ompi_communicator_t* comm, bool blocking) {
     if (!schedules.serves(comm)) {
         return false;
     }
@@ -55,6 +56,9 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
         idle_ = whole.bytes() == 0;
     } else if (family.sizes_known) {
         idle_ = call_.sizes.count == 0 && family.collective != Collective::kBarrier;
+    }
+    if (blocking) {
+        facts.fused = ask_fused(schedules, call_, comm);
     }
     choice_ = beeline::coll::select::choose(facts, config::params());
     if (choice_.algorithm == nullptr) {
@@ -145,16 +149,27 @@ Status ScheduleCall::begin() {
             return fetched;
         }
     }
+    if (beeline::coll::select::is_fused(choice_.algorithm)) {
+        return start_fused(*schedules_, call_,
+                           beeline::coll::select::is_two_shot(choice_.algorithm));
+    }
     const std::lock_guard lock(Schedules::lock());
     operation_ = schedules_->context().begin(call_, choice_, *transport_);
     return operation_ == nullptr ? Status::kNoMemory : Status::kOk;
 }
 
 bool ScheduleCall::advance(Patience patience) noexcept {
+    if (beeline::coll::select::is_fused(choice_.algorithm) && !idle_) {
+        fused_ = wait_fused(*schedules_);
+        return true;
+    }
     return operation_ == nullptr || operation_->advance(patience);
 }
 
 Status ScheduleCall::finish() {
+    if (beeline::coll::select::is_fused(choice_.algorithm) && !idle_) {
+        return fused_ != Status::kOk ? fused_ : output_.deliver();
+    }
     if (operation_ == nullptr) {
         return Status::kOk;
     }

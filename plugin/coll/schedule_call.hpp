@@ -25,7 +25,7 @@ class ScheduleCall {
     /// which. False: the previous module has to. `op` is null in calls without one. The caller's
     /// arrays and buffers must stay until the end.
     bool prepare(Schedules& schedules, const Scheduled& family, const Buffers& buffers, int root,
-                 ompi_op_t* op, ompi_communicator_t* comm);
+                 ompi_op_t* op, ompi_communicator_t* comm, bool blocking);
 
     /// Starts. After a failure nothing is under way; peers may wait for this rank then, as for one
     /// that never made the call.
@@ -48,7 +48,8 @@ class ScheduleCall {
     beeline::coll::Call call_;
     beeline::coll::select::Choice choice_;
     beeline::coll::Operation* operation_ = nullptr;
-    bool idle_ = false;  ///< there is nothing to do, on all ranks
+    Status fused_ = Status::kOk;  ///< how a call by one kernel began, or went
+    bool idle_ = false;           ///< there is nothing to do, on all ranks
     Flat input_;
     Flat output_;
     Status described_ = Status::kOk;

@@ -2,6 +2,8 @@
 // Whether schedules serve a communicator.
 #include "plugin/coll/schedules.hpp"
 
+#include <algorithm>
+
 #include "plugin/gpu_fact.hpp"
 
 namespace beeline::plugin::coll {
@@ -25,7 +27,11 @@ bool Schedules::serves(ompi_communicator_t* comm) {
                           comm_has_gpu(comm);
         if (able) {
             context_ = std::make_unique<beeline::coll::Context>();
-            context_->set_nodes(nodes_of(comm));
+            fused_ = std::make_unique<beeline::coll::exec::Fused>();
+            std::vector<int> nodes = nodes_of(comm);
+            one_node_ = !nodes.empty() &&
+                        std::all_of(nodes.begin(), nodes.end(), [](int node) { return node == 0; });
+            context_->set_nodes(std::move(nodes));
         }
         able_ = able ? Able::kYes : Able::kNo;
     }

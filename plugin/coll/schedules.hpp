@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "coll/collective.hpp"
+#include "coll/exec/fused.hpp"
 #include "plugin/compat/ompi.hpp"
 
 namespace beeline::plugin::coll {
@@ -24,6 +25,11 @@ class Schedules {
 
     beeline::coll::Context& context() noexcept { return *context_; }
 
+    /// What it keeps for collectives that one kernel runs.
+    beeline::coll::exec::Fused& fused() noexcept { return *fused_; }
+    /// Whether all ranks are known to be on one node.
+    bool one_node() const noexcept { return one_node_; }
+
     /// A number for one operation, equal on all ranks, as they begin their operations in one order.
     std::uint32_t next_operation() noexcept { return next_operation_++; }
 
@@ -31,7 +37,9 @@ class Schedules {
     enum class Able : unsigned char { kUnknown, kNo, kYes };
     Able able_ = Able::kUnknown;
     std::uint32_t next_operation_ = 0;
+    bool one_node_ = false;
     std::unique_ptr<beeline::coll::Context> context_;
+    std::unique_ptr<beeline::coll::exec::Fused> fused_;
 };
 
 }  // namespace beeline::plugin::coll
