@@ -163,7 +163,7 @@ Context::Kept& Context::schedule(const plan::Request& request, const plan::Algor
         oldest = kept_.back().get();
     }
     oldest->algorithm = nullptr;
-    oldest->schedule = plan::split(algorithm.build(request));
+    oldest->schedule = plan::join(plan::split(algorithm.build(request)), kernel::kMostInputs);
     oldest->algorithm = &algorithm;
     oldest->used = clock_;
     ++counters_.built;

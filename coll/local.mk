@@ -1,14 +1,16 @@
 # coll/: the way of a collective.
 core_sources += \
 	coll/collective.cpp coll/collective.hpp \
-	coll/exec/device_engine.cpp coll/exec/device_engine.hpp coll/exec/engine.hpp \
+	coll/exec/device_engine.cpp coll/exec/device_engine.hpp \
+	coll/exec/device_home.cpp coll/exec/device_home.hpp coll/exec/engine.hpp \
 	coll/exec/fused.cpp coll/exec/fused.hpp coll/exec/fused_agreement.cpp \
 	coll/exec/fused_kernels.cpp coll/exec/fused_kernels.hpp \
 	coll/exec/fused_workspace.cpp coll/exec/fused_workspace.hpp \
 	coll/kernel/fused.hpp coll/kernel/fused_image.hpp coll/select/fused.cpp coll/select/fused.hpp \
 	coll/exec/host_driven.cpp coll/exec/host_driven.hpp \
 	coll/exec/host_engine.cpp coll/exec/host_engine.hpp coll/exec/transport.hpp \
-	coll/kernel/image.hpp coll/kernel/kernel_table.cpp coll/kernel/reduce_host.hpp coll/kernel/types.hpp \
+	coll/kernel/image.hpp coll/kernel/kernel_table.cpp coll/kernel/reduce_host.hpp coll/kernel/types.def \
+	coll/kernel/types.hpp \
 	coll/pattern/chunks.hpp coll/pattern/doubling.hpp coll/pattern/ring.hpp \
 	coll/pattern/binomial.hpp \
 	coll/plan/algorithm.cpp coll/plan/algorithm.hpp coll/plan/collective.hpp \
@@ -57,16 +59,21 @@ core_sources += \
 libcore_la_LIBADD += libkernel.la
 
 # The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path. (The image is
-# compiled again when source_hash.h, made together with reduce.ptx, changes.)
+# compiled again when source_hash.h, made together with the PTX files, changes.)
 noinst_LTLIBRARIES += libkernel.la
-libkernel_la_SOURCES = coll/kernel/fused_image.cpp coll/kernel/fused_source_hash.h coll/kernel/image.cpp coll/kernel/reduce_host.cpp coll/kernel/reduce.inc \
-	coll/kernel/source_hash.h
+libkernel_la_SOURCES = coll/kernel/fused_image.cpp coll/kernel/fused_source_hash.h \
+	coll/kernel/image.cpp coll/kernel/reduce_host.cpp coll/kernel/elements.inc \
+	coll/kernel/functors.hpp coll/kernel/reduce.inc coll/kernel/source_hash.h
 libkernel_la_CPPFLAGS = $(AM_CPPFLAGS) \
-	-DBEELINE_FUSED_PTX_FILE='"$(abs_top_srcdir)/coll/kernel/fused.ptx"' \
-	-DBEELINE_PTX_FILE='"$(abs_top_srcdir)/coll/kernel/reduce.ptx"'
-libkernel_la_CXXFLAGS = $(AM_CXXFLAGS) -ftree-vectorize -fvect-cost-model=dynamic
-EXTRA_DIST += coll/kernel/fused.cu coll/kernel/fused.ptx coll/kernel/regenerate_fused.sh
-EXTRA_DIST += coll/kernel/reduce.ptx coll/kernel/reduce.cu coll/kernel/regenerate.sh
+	-DBEELINE_PTX_FOLDER='"$(abs_top_srcdir)/coll/kernel"'
+# No fused multiply-add: every product rounds, on all processors alike.
+kernel_cxxflags = $(AM_CXXFLAGS) -ftree-vectorize -fvect-cost-model=dynamic -ffp-contract=off
+libkernel_la_CXXFLAGS = $(kernel_cxxflags)
+EXTRA_DIST += coll/kernel/reduce_floating.ptx coll/kernel/reduce_integer.ptx coll/kernel/reduce_logical.ptx \
+	coll/kernel/reduce_pair.ptx coll/kernel/reduce_small.ptx coll/kernel/reduce.cu coll/kernel/regenerate.sh
+fused_images = coll/kernel/fused_floating.ptx coll/kernel/fused_integer.ptx coll/kernel/fused_logical.ptx \
+	coll/kernel/fused_pair.ptx coll/kernel/fused_small.ptx
+EXTRA_DIST += $(fused_images) coll/kernel/fused.cu coll/kernel/regenerate_fused.sh
 
 # The same kernels for the software CUDA device.
 kerneltwindir = $(libdir)/beeline-softcuda

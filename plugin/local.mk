@@ -39,7 +39,7 @@ mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/scheduled.hpp plugin/coll/schedules.cpp plugin/coll/schedules.hpp \
 	plugin/coll/shapes.hpp \
 	plugin/coll/staged_call.hpp plugin/coll/transport.cpp plugin/coll/transport.hpp \
-	plugin/coll/wrap.hpp plugin/machine.cpp plugin/machine.hpp \
+	plugin/coll/wrap.hpp plugin/machine.cpp plugin/machine.def plugin/machine.hpp \
 	plugin/preload/calls.hpp plugin/preload/handlers.cpp plugin/preload/handlers.hpp
 mca_coll_beeline_la_CPPFLAGS = $(plugin_cppflags)
 mca_coll_beeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(OMPI_CXXFLAGS)

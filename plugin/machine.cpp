@@ -1,81 +1,131 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two tables from Open MPI's numbers to the kernels' types and operations.
+// From Open MPI's numbers to the kernels' types and operations. Open MPI itself says by its table
+// of functions which operations a datatype has.
 #include "plugin/machine.hpp"
 
-extern "C" {
-#include "opal/datatype/opal_datatype_internal.h"
-}
+#include <cfloat>
+#include <type_traits>
 
 namespace beeline::plugin {
+namespace {
 
 using beeline::coll::kernel::Op;
 using beeline::coll::kernel::Type;
+
+__extension__ typedef __float128 Float128;
+
+/// The type of C integers and floating-point numbers of this size and sign.
+template <class T>
+constexpr std::optional<Type> machine_type() noexcept {
+    if constexpr (std::is_same_v<T, long double>) {
+        return sizeof(T) == 16 && LDBL_MANT_DIG == 64 ? std::optional(Type::kF80) : std::nullopt;
+    } else if constexpr (std::is_same_v<T, Float128>) {
+        return Type::kF128;
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return sizeof(T) == 4 ? Type::kF32 : Type::kF64;
+    } else {
+        constexpr bool kSigned = std::is_signed_v<T>;
+        switch (sizeof(T)) {
+            case 1:
+                return kSigned ? Type::kI8 : Type::kU8;
+            case 2:
+                return kSigned ? Type::kI16 : Type::kU16;
+            case 4:
+                return kSigned ? Type::kI32 : Type::kU32;
+            default:
+                return kSigned ? Type::kI64 : Type::kU64;
+        }
+    }
+}
+
+/// A pair of Fortran's: two numbers of one type.
+template <class T>
+constexpr std::optional<Type> pair_of() noexcept {
+    switch (machine_type<T>().value()) {
+        case Type::kI32:
+            return Type::kI32I32;
+        case Type::kF32:
+            return Type::kF32F32;
+        case Type::kF64:
+            return Type::kF64F64;
+        default:
+            return std::nullopt;
+    }
+}
+
+/// What Open MPI's functions take REAL*16 for, right or wrong: one result, whoever computes it.
+constexpr std::optional<Type> real16() noexcept {
+#if OMPI_HAVE_FORTRAN_REAL16
+    return machine_type<ompi_fortran_real16_t>();
+#else
+    return std::nullopt;
+#endif
+}
+
+/// By OMPI_OP_BASE_TYPE_*.
+std::optional<Type> type_of_class(int type_class) noexcept {
+    switch (type_class) {
+#define BEELINE_MAP(open_mpi, machine) \
+    case OMPI_OP_BASE_TYPE_##open_mpi: \
+        return machine;
+#include "plugin/machine.def"
+#undef BEELINE_MAP
+        default:
+            return std::nullopt;
+    }
+}
+
+std::optional<Op> op_of_index(int index) noexcept {
+    switch (index) {
+#define BEELINE_MAP(open_mpi, machine)    \
+    case OMPI_OP_BASE_FORTRAN_##open_mpi: \
+        return Op::machine;
+        BEELINE_MAP(SUM, kSum)
+        BEELINE_MAP(PROD, kProd)
+        BEELINE_MAP(MIN, kMin)
+        BEELINE_MAP(MAX, kMax)
+        BEELINE_MAP(BAND, kBand)
+        BEELINE_MAP(BOR, kBor)
+        BEELINE_MAP(BXOR, kBxor)
+        BEELINE_MAP(LAND, kLand)
+        BEELINE_MAP(LOR, kLor)
+        BEELINE_MAP(LXOR, kLxor)
+        BEELINE_MAP(MINLOC, kMinloc)
+        BEELINE_MAP(MAXLOC, kMaxloc)
+#undef BEELINE_MAP
+        default:
+            return std::nullopt;
+    }
+}
+
+int class_of(const ompi_datatype_t* type) noexcept {
+    return type->id >= 0 && type->id < OMPI_DATATYPE_MAX_PREDEFINED ? ompi_op_ddt_map[type->id]
+                                                                    : -1;
+}
+
+}  // namespace
 
 std::optional<Type> machine_type_of(const ompi_datatype_t* type) noexcept {
     if (!ompi_datatype_is_predefined(type)) {
         return std::nullopt;
     }
-    switch (type->super.id) {
-        case OPAL_DATATYPE_INT1:
-            return Type::kI8;
-        case OPAL_DATATYPE_UINT1:
-            return Type::kU8;
-        case OPAL_DATATYPE_INT2:
-            return Type::kI16;
-        case OPAL_DATATYPE_UINT2:
-            return Type::kU16;
-        case OPAL_DATATYPE_INT4:
-            return Type::kI32;
-        case OPAL_DATATYPE_UINT4:
-            return Type::kU32;
-        case OPAL_DATATYPE_INT8:
-        case OPAL_DATATYPE_LONG:
-            return Type::kI64;
-        case OPAL_DATATYPE_UINT8:
-        case OPAL_DATATYPE_UNSIGNED_LONG:
-            return Type::kU64;
-        case OPAL_DATATYPE_FLOAT4:
-            return Type::kF32;
-        case OPAL_DATATYPE_FLOAT8:
-            return Type::kF64;
-        default:
-            return std::nullopt;
-    }
+    const auto machine = type_of_class(class_of(type));
+    // Whoever moves elements by their extent must find it here.
+    const auto extent = type->super.ub - type->super.lb;
+    const bool same =
+        machine && beeline::coll::kernel::size_of(*machine) == static_cast<std::size_t>(extent);
+    return same ? machine : std::nullopt;
 }
 
 std::optional<Op> machine_op_of(ompi_op_t* op, const ompi_datatype_t* type) noexcept {
-    if (!ompi_op_is_intrinsic(op)) {
+    const auto machine = machine_type_of(type);
+    if (!machine || !ompi_op_is_intrinsic(op) ||
+        op->o_func.intrinsic.fns[class_of(type)] == nullptr) {
         return std::nullopt;
     }
-    const bool fortran =
-        (type->super.flags & OMPI_DATATYPE_FLAG_DATA_FORTRAN) == OMPI_DATATYPE_FLAG_DATA_FORTRAN;
-    const auto unless_fortran = [&](Op logical) {
-        return fortran ? std::nullopt : std::optional<Op>(logical);
-    };
-    switch (op->o_f_to_c_index) {
-        case OMPI_OP_BASE_FORTRAN_SUM:
-            return Op::kSum;
-        case OMPI_OP_BASE_FORTRAN_PROD:
-            return Op::kProd;
-        case OMPI_OP_BASE_FORTRAN_MIN:
-            return Op::kMin;
-        case OMPI_OP_BASE_FORTRAN_MAX:
-            return Op::kMax;
-        case OMPI_OP_BASE_FORTRAN_BAND:
-            return Op::kBand;
-        case OMPI_OP_BASE_FORTRAN_BOR:
-            return Op::kBor;
-        case OMPI_OP_BASE_FORTRAN_BXOR:
-            return Op::kBxor;
-        case OMPI_OP_BASE_FORTRAN_LAND:
-            return unless_fortran(Op::kLand);
-        case OMPI_OP_BASE_FORTRAN_LOR:
-            return unless_fortran(Op::kLor);
-        case OMPI_OP_BASE_FORTRAN_LXOR:
-            return unless_fortran(Op::kLxor);
-        default:
-            return std::nullopt;
-    }
+    const auto machine_op = op_of_index(op->o_f_to_c_index);
+    const bool known = machine_op && beeline::coll::kernel::supported(*machine, *machine_op);
+    return known ? machine_op : std::nullopt;
 }
 
 }  // namespace beeline::plugin

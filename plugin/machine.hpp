@@ -9,13 +9,12 @@
 
 namespace beeline::plugin {
 
-/// The machine type of a predefined datatype; nothing for derived ones and for those the kernels
-/// don't reduce (complex, long double, pairs, bool).
+/// The machine type of a predefined datatype on which Open MPI's operations can work; nothing for
+/// others, and for types whose extent is not what the kernels expect.
 std::optional<beeline::coll::kernel::Type> machine_type_of(const ompi_datatype_t* type) noexcept;
 
-/// The machine operation of a predefined operation on this datatype; nothing for the user's own,
-/// for MINLOC and MAXLOC, and for Fortran's logical values, whose "true" is the compiler's
-/// business.
+/// The machine operation of a predefined operation on this datatype; nothing for the user's own and
+/// for what MPI does not define.
 std::optional<beeline::coll::kernel::Op> machine_op_of(ompi_op_t* op,
                                                        const ompi_datatype_t* type) noexcept;
 

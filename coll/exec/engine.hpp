@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <span>
 
 #include "base/result.hpp"
 #include "coll/kernel/types.hpp"
@@ -30,6 +31,11 @@ class ReduceEngine {
     /// out = left (op) right, elementwise; see kernel::reduce_host.
     virtual Status reduce(kernel::Type type, kernel::Op op, const void* left, const void* right,
                           void* out, std::size_t count) noexcept = 0;
+    /// out = ((inputs[0] (op) inputs[1]) (op) inputs[2]) ...; see kernel::reduce_host_many. From 2
+    /// to kernel::kMostInputs inputs; `out` may be one of them itself.
+    virtual Status reduce_many(kernel::Type type, kernel::Op op,
+                               std::span<const void* const> inputs, void* out,
+                               std::size_t count) noexcept = 0;
     /// Waits until everything given so far is done and visible to whoever reads the memory next.
     virtual Status flush() noexcept = 0;
     /// As flush(), without waiting: kRetry while something is not done yet.

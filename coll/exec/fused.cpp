@@ -43,7 +43,7 @@ void Fused::let_go(bool clean) noexcept {
     }
 }
 
-Fused::Answer Fused::consider(const FusedTerms& terms, int size) noexcept {
+Fused::Answer Fused::consider(const FusedTerms& terms, int size, kernel::Family family) noexcept {
     if (state_ == State::kNever || size < 2 || size > static_cast<int>(kernel::kFusedRanks)) {
         return Answer::kNo;
     }
@@ -67,7 +67,10 @@ Fused::Answer Fused::consider(const FusedTerms& terms, int size) noexcept {
         --rest_;
         return Answer::kNo;
     }
-    return Answer::kYes;
+    if (loaded(family) == Loaded::kUnknown) {
+        return Answer::kAgree;
+    }
+    return loaded(family) == Loaded::kNo ? Answer::kNo : Answer::kYes;
 }
 
 std::size_t Fused::half_of(std::size_t workspace) noexcept {

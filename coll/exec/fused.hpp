@@ -47,14 +47,17 @@ class Fused {
     ~Fused();
 
     /// To be asked for each allreduce that could be fused, by all ranks.
-    Answer consider(const FusedTerms& terms, int size) noexcept;
+    Answer consider(const FusedTerms& terms, int size, kernel::Family family) noexcept;
 
     /// Makes workspaces and maps those of the others. All ranks come to the same outcome: every one
-    /// can, or none does. `place` is where the buffers of this call are.
-    void agree(const FusedTerms& terms, Transport& transport,
-               const memory::Pointer& place) noexcept;
+    /// can, or none does; and so for each family of kernels, which is loaded when it is first
+    /// needed. `place` is where the buffers of this call are.
+    void agree(Transport& transport, const memory::Pointer& place, kernel::Type type,
+               kernel::Op op) noexcept;
 
-    bool available() const noexcept { return state_ == State::kReady; }
+    bool available(kernel::Family family) const noexcept {
+        return state_ == State::kReady && loaded(family) == Loaded::kYes;
+    }
 
     /// The longest vectors, in bytes.
     std::size_t most_one_shot() const noexcept;
@@ -87,8 +90,17 @@ class Fused {
     enum class State : unsigned char { kUnknown, kReady, kNever, kBroken };
     using Clock = std::chrono::steady_clock;
 
+    /// The kernels of a family, on all ranks.
+    enum class Loaded : unsigned char { kUnknown, kYes, kNo };
+    Loaded loaded(kernel::Family family) const noexcept {
+        return loaded_[static_cast<std::size_t>(family)];
+    }
+
     struct Offer;
-    bool make_offer(const FusedTerms& terms, const memory::Pointer& place, Offer& offer) noexcept;
+    bool make_offer(const memory::Pointer& place, Offer& offer) noexcept;
+    bool load(kernel::Type type, kernel::Op op) const noexcept;
+    static bool all_can(Transport& transport, bool can) noexcept;
+    void meet(Transport& transport, const memory::Pointer& place) noexcept;
     bool map_all(const Offer* offers) noexcept;
     void let_go(bool clean) noexcept;
 
@@ -103,6 +115,7 @@ class Fused {
     void explain(std::uint32_t cause) const noexcept;
 
     State state_ = State::kUnknown;
+    std::array<Loaded, kernel::kFamilies> loaded_{};
     FusedTerms terms_;
     int rank_ = 0;
     int size_ = 0;

@@ -78,9 +78,8 @@ struct Fused::Offer {
     FusedAddress address;
 };
 
-bool Fused::make_offer(const FusedTerms& terms, const memory::Pointer& place,
-                       Offer& offer) noexcept {
-    offer.workspace = terms.workspace;
+bool Fused::make_offer(const memory::Pointer& place, Offer& offer) noexcept {
+    offer.workspace = terms_.workspace;
     offer.device = place.on_device() ? 1 : 0;
     const cuda::Driver* driver = nullptr;
     const CUcontext context = context_for(place, driver);
@@ -97,11 +96,7 @@ bool Fused::make_offer(const FusedTerms& terms, const memory::Pointer& place,
         driver->cuDeviceGetUuid(&offer.uuid, device) == CUDA_SUCCESS) {
         offer.named = 1;
     }
-    // The kernels are loaded before any of them runs: loading waits for those that do.
-    if (fused_kernel(*driver, context, kernel::Type::kU8, kernel::Op::kSum) == nullptr) {
-        return false;
-    }
-    auto workspace = take_fused_workspace(*driver, context, terms.workspace);
+    auto workspace = take_fused_workspace(*driver, context, terms_.workspace);
     if (!workspace) {
         return false;
     }
@@ -127,55 +122,79 @@ bool Fused::map_all(const Offer* offers) noexcept {
     return true;
 }
 
-void Fused::agree(const FusedTerms& terms, Transport& transport,
-                  const memory::Pointer& place) noexcept {
-    terms_ = terms;
+/// Whether every rank says that it can.
+bool Fused::all_can(Transport& transport, bool can) noexcept {
+    std::vector<Verdict> verdicts;
+    try {
+        verdicts.resize(static_cast<std::size_t>(transport.size()), Verdict::kCannot);
+    } catch (const std::bad_alloc&) {
+        log(LogLevel::kError, "out of memory: peers may wait for this rank");
+        return false;
+    }
+    verdicts[static_cast<std::size_t>(transport.rank())] = can ? Verdict::kCan : Verdict::kCannot;
+    return exchange(transport, kVerdicts, verdicts) &&
+           std::all_of(verdicts.begin(), verdicts.end(),
+                       [](Verdict one) { return one == Verdict::kCan; });
+}
+
+bool Fused::load(kernel::Type type, kernel::Op op) const noexcept {
+    const cuda::ContextScope scope(*workspace_->driver, workspace_->context);
+    return scope.result() == CUDA_SUCCESS &&
+           fused_kernel(*workspace_->driver, workspace_->context, type, op) != nullptr;
+}
+
+/// Workspaces: made, told to all, mapped.
+void Fused::meet(Transport& transport, const memory::Pointer& place) noexcept {
     rank_ = transport.rank();
-    size_ = transport.size();
     number_ = 0;
     const auto ranks = static_cast<std::size_t>(size_);
     std::vector<Offer> offers;
-    std::vector<Verdict> verdicts;
     try {
         offers.resize(ranks);
-        verdicts.resize(ranks, Verdict::kCannot);
     } catch (const std::bad_alloc&) {
         log(LogLevel::kError, "out of memory: peers may wait for this rank");
         return;
     }
     Offer& own = offers[static_cast<std::size_t>(rank_)];
-    own.usable = make_offer(terms, place, own) ? 1 : 0;
+    own.usable = make_offer(place, own) ? 1 : 0;
     bool fine = exchange(transport, kOffers, offers);
     bool any_device = false;
     bool alone = true;  // every rank has its GPU for itself
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         const Offer& offer = offers[rank];
         fine = fine && offer.magic == kMagic && offer.usable == 1 &&
-               offer.workspace == terms.workspace && offer.address.bytes == terms.workspace;
+               offer.workspace == terms_.workspace && offer.address.bytes == terms_.workspace;
         any_device = any_device || offer.device != 0;
-        alone =
-            alone && offer.named != 0 &&
-            std::none_of(offers.begin(), offers.begin() + static_cast<std::ptrdiff_t>(rank),
-                         [&](const Offer& other) {
-                             return std::memcmp(&other.uuid, &offer.uuid, sizeof offer.uuid) == 0;
-                         });
+        const auto shares = [&](const Offer& other) {
+            return std::memcmp(&other.uuid, &offer.uuid, sizeof offer.uuid) == 0;
+        };
+        alone = alone && offer.named != 0 &&
+                std::none_of(offers.begin(), offers.begin() + static_cast<std::ptrdiff_t>(rank),
+                             shares);
     }
-    if (!fine || (!terms.forced && (!any_device || !alone))) {
-        // All ranks have seen the same offers. Where ranks share a GPU they always will.
+    if (!fine || (!terms_.forced && (!any_device || !alone))) {
+        // All ranks have seen the same offers. Those that share a GPU always will.
         let_go(true);
         if (fine && any_device) {
             state_ = State::kNever;
         }
         return;
     }
-    Verdict& verdict = verdicts[static_cast<std::size_t>(rank_)];
-    verdict = map_all(offers.data()) ? Verdict::kCan : Verdict::kCannot;
-    fine = exchange(transport, kVerdicts, verdicts) &&
-           std::all_of(verdicts.begin(), verdicts.end(),
-                       [](Verdict one) { return one == Verdict::kCan; });
+    fine = all_can(transport, map_all(offers.data()));
     state_ = fine ? State::kReady : State::kNever;
     if (!fine) {
         let_go(true);
+    }
+}
+
+void Fused::agree(Transport& transport, const memory::Pointer& place, kernel::Type type,
+                  kernel::Op op) noexcept {
+    if (state_ == State::kUnknown) {
+        meet(transport, place);
+    }
+    const auto family = static_cast<std::size_t>(kernel::family_of(kernel::kernel_index(type, op)));
+    if (state_ == State::kReady && loaded_[family] == Loaded::kUnknown) {
+        loaded_[family] = all_can(transport, load(type, op)) ? Loaded::kYes : Loaded::kNo;
     }
 }
 

@@ -19,7 +19,8 @@ namespace {
 struct Loaded {
     const cuda::Driver* driver = nullptr;
     CUcontext context = nullptr;
-    CUmodule module = nullptr;
+    std::array<CUmodule, kernel::kFamilies> modules{};
+    std::array<bool, kernel::kFamilies> tried{};
     std::array<CUfunction, kernel::kKernels> functions{};
 };
 
@@ -30,31 +31,28 @@ std::vector<std::unique_ptr<Loaded>>& table() noexcept {
     return instance;
 }
 
-bool load(Loaded& loaded) noexcept {
-    const cuda::Driver& driver = *loaded.driver;
+void load(const cuda::Driver& driver, kernel::Family family, CUmodule& module) noexcept {
     const cuda::CaptureScope captures(driver);
     const char* consequence = "small collectives of device memory take several steps";
-    const CUresult result = driver.cuModuleLoadData(&loaded.module, kernel::fused_image());
+    const CUresult result = driver.cuModuleLoadData(&module, kernel::fused_image(family));
     if (result != CUDA_SUCCESS) {
-        loaded.module = nullptr;
+        module = nullptr;
         cuda::report_failure(driver, "cuModuleLoadData", result, nullptr, consequence);
-        return false;
+        return;
     }
     CUfunction source = nullptr;
-    if (driver.cuModuleGetFunction(&source, loaded.module, kernel::fused_source_kernel_name()) !=
+    if (driver.cuModuleGetFunction(&source, module, kernel::fused_source_kernel_name()) !=
         CUDA_SUCCESS) {
         log_once(LogLevel::kWarning, "coll.fused_kernels",
                  "the fused kernels found are not this version's (%s is missing; with the software "
                  "device, check SOFTCUDA_KERNELS): %s",
                  kernel::fused_source_kernel_name(), consequence);
-        driver.cuModuleUnload(loaded.module);
-        loaded.module = nullptr;
-        return false;
+        driver.cuModuleUnload(module);
+        module = nullptr;
     }
-    return true;
 }
 
-/// The entry of a context, loaded; one without a module when it cannot be. Null without memory.
+/// The entry of a context; null without memory.
 Loaded* find(const cuda::Driver& driver, CUcontext context) noexcept {
     for (const auto& loaded : table()) {
         if (loaded->context == context) {
@@ -65,7 +63,6 @@ Loaded* find(const cuda::Driver& driver, CUcontext context) noexcept {
         auto loaded = std::make_unique<Loaded>();
         loaded->driver = &driver;
         loaded->context = context;
-        load(*loaded);
         table().push_back(std::move(loaded));
     } catch (const std::bad_alloc&) {
         return nullptr;
@@ -83,14 +80,24 @@ CUfunction fused_kernel(const cuda::Driver& driver, CUcontext context, kernel::T
     }
     const std::lock_guard lock(mutex);
     Loaded* loaded = find(driver, context);
-    if (loaded == nullptr || loaded->module == nullptr) {
+    if (loaded == nullptr) {
+        return nullptr;
+    }
+    const kernel::Family family = kernel::family_of(index);
+    CUmodule& module = loaded->modules[static_cast<std::size_t>(family)];
+    bool& tried = loaded->tried[static_cast<std::size_t>(family)];
+    if (!tried) {
+        tried = true;
+        load(driver, family, module);
+    }
+    if (module == nullptr) {
         return nullptr;
     }
     CUfunction& function = loaded->functions[static_cast<std::size_t>(index)];
     if (function == nullptr) {
         const cuda::CaptureScope captures(driver);
-        const CUresult result = driver.cuModuleGetFunction(&function, loaded->module,
-                                                           kernel::fused_kernel_name(type, op));
+        const CUresult result =
+            driver.cuModuleGetFunction(&function, module, kernel::fused_kernel_name(type, op));
         if (result != CUDA_SUCCESS) {
             function = nullptr;
             cuda::report_failure(driver, "cuModuleGetFunction", result, nullptr,
@@ -109,8 +116,10 @@ void release_fused_kernels() noexcept {
     const std::lock_guard lock(mutex);
     for (const auto& loaded : table()) {
         const cuda::ContextScope scope(*loaded->driver, loaded->context);
-        if (scope.result() == CUDA_SUCCESS && loaded->module != nullptr) {
-            loaded->driver->cuModuleUnload(loaded->module);
+        for (CUmodule module : loaded->modules) {
+            if (scope.result() == CUDA_SUCCESS && module != nullptr) {
+                loaded->driver->cuModuleUnload(module);
+            }
         }
     }
     table().clear();

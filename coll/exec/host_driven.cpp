@@ -4,6 +4,7 @@
 // result.
 #include "coll/exec/host_driven.hpp"
 
+#include <algorithm>
 #include <new>
 
 namespace beeline::coll::exec {
@@ -58,11 +59,13 @@ Status HostDriven::run(const plan::Schedule& schedule, const Data& data, ReduceE
 
 bool HostDriven::advance(Patience patience) noexcept {
     const std::size_t ops = schedule_->ops.size();
-    for (; next_ < ops; ++next_) {
-        if (!ready(schedule_->ops[next_], patience)) {
+    while (next_ < ops) {
+        const std::size_t end = end_of_group(next_);
+        if (!ready(next_, end, patience)) {
             return false;
         }
-        start(next_);
+        start(next_, end);
+        next_ = end;
     }
     due_.clear();
     while (oldest_ < ops && states_[oldest_] == State::kComplete) {
@@ -74,6 +77,25 @@ bool HostDriven::advance(Patience patience) noexcept {
         }
     }
     return messages_complete(patience) && flushed(patience);
+}
+
+/// The op after `index` and those joined to it, as many as the engine takes at once.
+std::size_t HostDriven::end_of_group(std::size_t index) const noexcept {
+    std::size_t end = index + 1;
+    while (end < schedule_->ops.size() && schedule_->ops[end].joined &&
+           end - index + 1 < kernel::kMostInputs) {
+        ++end;
+    }
+    return end;
+}
+
+bool HostDriven::ready(std::size_t begin, std::size_t end, Patience patience) noexcept {
+    for (std::size_t index = begin; index < end; ++index) {
+        if (!ready(schedule_->ops[index], patience)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /// Whether all that `op` depends on is done. Copies and reductions follow one another in the
@@ -130,17 +152,18 @@ bool HostDriven::flushed(Patience patience) noexcept {
     return true;
 }
 
-void HostDriven::start(std::size_t index) noexcept {
-    const plan::Op& op = schedule_->ops[index];
-    if (is_message(op.kind)) {
-        start_message(index);
+/// Starts an op, or several reduces that are joined.
+void HostDriven::start(std::size_t begin, std::size_t end) noexcept {
+    if (is_message(schedule_->ops[begin].kind)) {
+        start_message(begin);
         return;
     }
     if (status_ == Status::kOk) {
-        compute(op);
+        compute(begin, end);
     }
-    last_compute_ = static_cast<std::int32_t>(index);
-    states_[index] = State::kComplete;
+    last_compute_ = static_cast<std::int32_t>(end - 1);
+    std::fill(states_.begin() + static_cast<std::ptrdiff_t>(begin),
+              states_.begin() + static_cast<std::ptrdiff_t>(end), State::kComplete);
 }
 
 void HostDriven::start_message(std::size_t index) noexcept {
@@ -164,8 +187,9 @@ void HostDriven::start_message(std::size_t index) noexcept {
     states_[index] = State::kUnderWay;
 }
 
-void HostDriven::compute(const plan::Op& op) noexcept {
-    const Piece target = find(op.target, op.count);
+void HostDriven::compute(std::size_t begin, std::size_t end) noexcept {
+    const plan::Op& op = schedule_->ops[begin];
+    const Piece target = find(schedule_->ops[end - 1].target, op.count);
     if (target.count == 0) {
         return;
     }
@@ -173,10 +197,15 @@ void HostDriven::compute(const plan::Op& op) noexcept {
     const void* source = find(op.source, op.count).address;
     if (op.kind == plan::OpKind::kCopy) {
         note(engine_->copy(target.address, source, target.count * data_.element));
-    } else {
-        note(engine_->reduce(data_.type, data_.op, source, find(op.second, op.count).address,
-                             target.address, target.count));
+        return;
     }
+    // The result of each but the last is the source of the next.
+    const void* inputs[kernel::kMostInputs] = {source};
+    std::size_t count = 1;
+    for (std::size_t index = begin; index < end; ++index) {
+        inputs[count++] = find(schedule_->ops[index].second, op.count).address;
+    }
+    note(engine_->reduce_many(data_.type, data_.op, {inputs, count}, target.address, target.count));
 }
 
 HostDriven::Piece HostDriven::find(const plan::Place& place, std::uint32_t chunks) const noexcept {

@@ -60,9 +60,11 @@ class HostDriven {
     bool ready(const plan::Op& op, Patience patience) noexcept;
     bool messages_complete(Patience patience) noexcept;
     bool flushed(Patience patience) noexcept;
-    void start(std::size_t index) noexcept;
+    void start(std::size_t begin, std::size_t end) noexcept;
     void start_message(std::size_t index) noexcept;
-    void compute(const plan::Op& op) noexcept;
+    std::size_t end_of_group(std::size_t index) const noexcept;
+    bool ready(std::size_t begin, std::size_t end, Patience patience) noexcept;
+    void compute(std::size_t begin, std::size_t end) noexcept;
     Piece find(const plan::Place& place, std::uint32_t chunks) const noexcept;
     void note(Status outcome) noexcept;
 

@@ -32,4 +32,11 @@ Status HostEngine::reduce(kernel::Type type, kernel::Op op, const void* left, co
     return Status::kOk;
 }
 
+Status HostEngine::reduce_many(kernel::Type type, kernel::Op op,
+                               std::span<const void* const> inputs, void* out,
+                               std::size_t count) noexcept {
+    kernel::reduce_host_many(type, op, inputs, out, count);
+    return Status::kOk;
+}
+
 }  // namespace beeline::coll::exec

@@ -14,6 +14,8 @@ class HostEngine final : public ReduceEngine {
     Status copy(void* target, const void* source, std::size_t bytes) noexcept override;
     Status reduce(kernel::Type type, kernel::Op op, const void* left, const void* right, void* out,
                   std::size_t count) noexcept override;
+    Status reduce_many(kernel::Type type, kernel::Op op, std::span<const void* const> inputs,
+                       void* out, std::size_t count) noexcept override;
     Status flush() noexcept override { return Status::kOk; }
     Status poll() noexcept override { return Status::kOk; }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fused collective kernels for nvcc, which makes fused.ptx of them (see regenerate_fused.sh).
+// The fused collective kernels for nvcc, which makes an image of each family
+// (see regenerate_fused.sh): BEELINE_FAMILY is the family's macro in reduce.inc.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -49,7 +50,6 @@ BEELINE_DEVICE std::uint64_t fused_now() {
 
 #define BEELINE_FUSED_PLACE(address) (address)
 #define BEELINE_FUSED_PAUSE(polls) static_cast<void>(polls)
-#define BEELINE_FUSED_ROLLED _Pragma("unroll 1")
 #include "fused.inc"
 
 namespace beeline::coll::kernel {
@@ -83,7 +83,7 @@ BEELINE_DEVICE void fused_allreduce(const FusedCall& call) {
         fused_allreduce<T, Functor>(call);                                              \
     }
 using namespace beeline::coll::kernel;
-BEELINE_REDUCE_KERNELS(BEELINE_KERNEL)
+BEELINE_FAMILY(BEELINE_KERNEL)
 
 // Does nothing; its name says which sources the image was made from.
 extern "C" __global__ void BEELINE_FUSED_SOURCE_KERNEL() {}

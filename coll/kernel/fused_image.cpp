@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Embeds fused.ptx. BEELINE_FUSED_PTX_FILE is its path, given by the makefile.
+// Embeds the PTX files. BEELINE_PTX_FOLDER is where they are, given by the makefile.
 #include "coll/kernel/fused_image.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
+#include "coll/kernel/functors.hpp"
 #include "coll/kernel/fused_source_hash.h"
 
-#define BEELINE_DEVICE inline
-#define BEELINE_INDEPENDENT
-#include "coll/kernel/reduce.inc"
+#define BEELINE_EMBED(family)                             \
+    asm(".pushsection .rodata\n"                          \
+        ".globl beeline_fused_" #family                   \
+        "\n"                                              \
+        ".hidden beeline_fused_" #family                  \
+        "\n"                                              \
+        "beeline_fused_" #family                          \
+        ":\n"                                             \
+        ".incbin \"" BEELINE_PTX_FOLDER "/fused_" #family \
+        ".ptx\"\n"                                        \
+        ".byte 0\n"                                       \
+        ".popsection\n");                                 \
+    extern "C" [[gnu::visibility("hidden")]] const char beeline_fused_##family[];
 
-asm(".pushsection .rodata\n"
-    ".globl beeline_fused_ptx\n"
-    ".hidden beeline_fused_ptx\n"
-    "beeline_fused_ptx:\n"
-    ".incbin \"" BEELINE_FUSED_PTX_FILE
-    "\"\n"
-    ".byte 0\n"
-    ".popsection\n");
-
-extern "C" [[gnu::visibility("hidden")]] const char beeline_fused_ptx[];
+BEELINE_EMBED(integer)
+BEELINE_EMBED(logical)
+BEELINE_EMBED(floating)
+BEELINE_EMBED(small)
+BEELINE_EMBED(pair)
 
 namespace beeline::coll::kernel {
 namespace {
@@ -37,8 +39,20 @@ static_assert(sizeof kNames / sizeof kNames[0] == kKernels);
 #define BEELINE_TEXT(name) #name
 #define BEELINE_TEXT_OF(macro) BEELINE_TEXT(macro)
 
-const char* fused_image() noexcept {
-    return beeline_fused_ptx;
+const char* fused_image(Family family) noexcept {
+    switch (family) {
+        case Family::kInteger:
+            return beeline_fused_integer;
+        case Family::kLogical:
+            return beeline_fused_logical;
+        case Family::kFloating:
+            return beeline_fused_floating;
+        case Family::kSmall:
+            return beeline_fused_small;
+        case Family::kPair:
+            break;
+    }
+    return beeline_fused_pair;
 }
 
 const char* fused_source_kernel_name() noexcept {

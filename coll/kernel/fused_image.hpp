@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fused collective kernels as an image for cuModuleLoadData.
+// The fused collective kernels as images for cuModuleLoadData.
 #pragma once
 
 #include "coll/kernel/types.hpp"
 
 namespace beeline::coll::kernel {
 
-/// PTX text, ended by a zero byte.
-const char* fused_image() noexcept;
+/// The family's kernels as PTX text, ended by a zero byte.
+const char* fused_image(Family family) noexcept;
 
 /// A kernel that is in images made from these sources only.
 const char* fused_source_kernel_name() noexcept;

@@ -4,17 +4,10 @@
 #include <sched.h>
 #include <time.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
 #include "coll/kernel/fused.hpp"
 #include "coll/kernel/fused_source_hash.h"
+#include "coll/kernel/functors.hpp"
 #include "softcuda/include/softcuda_kernel.hpp"
-
-#define BEELINE_DEVICE inline
-#define BEELINE_INDEPENDENT
-#include "coll/kernel/reduce.inc"
 
 namespace beeline::coll::kernel {
 namespace {
@@ -55,7 +48,6 @@ inline void pause(unsigned polls) {
 
 #define BEELINE_FUSED_PLACE(address) softcuda::translate(address)
 #define BEELINE_FUSED_PAUSE(polls) pause(polls)
-#define BEELINE_FUSED_ROLLED
 #include "coll/kernel/fused.inc"
 
 namespace beeline::coll::kernel {

@@ -32,7 +32,7 @@ std::string print(const Op& op) {
             return "copy " + print(op.target, op.count) + " = " + print(op.source, op.count);
         case OpKind::kReduce:
             return "reduce " + print(op.target, op.count) + " = " + print(op.source, op.count) +
-                   " (op) " + print(op.second, op.count);
+                   " (op) " + print(op.second, op.count) + (op.joined ? ", joined" : "");
         case OpKind::kReceiveReduce: {
             std::snprintf(text, sizeof text, "message from %d on %d", op.peer, op.channel);
             const std::string second = print(op.second, op.count);

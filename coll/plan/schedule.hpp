@@ -87,6 +87,8 @@ constexpr std::int32_t kNone = -1;
 struct Op {
     OpKind kind = OpKind::kCopy;
     bool second_first = false;
+    /// A reduce that continues the one before it in the list: see join() in transform.hpp.
+    bool joined = false;
     std::uint8_t phase = 0;  ///< index of Schedule::phases; says nothing about order
     std::int32_t peer = kNone;
     std::int32_t channel = 0;

@@ -2,6 +2,7 @@
 // mca_coll_beeline: the component as Open MPI loads it.
 #include "base/log.hpp"
 #include "config/config.hpp"
+#include "coll/exec/device_home.hpp"
 #include "plugin/coll/fused_call.hpp"
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
@@ -48,6 +49,7 @@ int close_component() {
     stop_schedule_requests();
     reap_requests();
     release_fused();
+    beeline::coll::exec::DeviceHome::release_all();
     release_layouts();
     return OMPI_SUCCESS;
 }

@@ -39,9 +39,14 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
                                             ompi_communicator_t* comm) {
     beeline::coll::select::FusedFacts facts;
     if (call.collective != Collective::kAllreduce || call.sizes.count == 0 ||
-        !schedules.one_node() || beeline::coll::kernel::kernel_index(call.type, call.op) < 0) {
+        !schedules.one_node()) {
         return facts;
     }
+    const int kernel = beeline::coll::kernel::kernel_index(call.type, call.op);
+    if (kernel < 0) {
+        return facts;
+    }
+    const auto family = beeline::coll::kernel::family_of(kernel);
     const config::Params& params = config::params();
     const std::string_view word = beeline::coll::select::wanted(Collective::kAllreduce, params);
     FusedTerms terms{params.coll_fused_workspace, params.coll_fused_timeout, word != "auto"};
@@ -53,7 +58,7 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
     if (bytes > Fused::most(terms)) {
         return facts;
     }
-    Fused::Answer answer = fused.consider(terms, ompi_comm_size(comm));
+    Fused::Answer answer = fused.consider(terms, ompi_comm_size(comm), family);
     if (answer == Fused::Answer::kAgree) {
         watch_finalize();
         PmlTransport transport(comm, schedules.next_operation());
@@ -61,8 +66,8 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
         if (!place.on_device() && call.input != nullptr) {
             place = memory::classify(call.input);
         }
-        fused.agree(terms, transport, place);
-        answer = fused.available() ? Fused::Answer::kYes : Fused::Answer::kNo;
+        fused.agree(transport, place, call.type, call.op);
+        answer = fused.available(family) ? Fused::Answer::kYes : Fused::Answer::kNo;
     }
     if (answer == Fused::Answer::kYes) {
         facts = {true, fused.most_one_shot(), fused.most_two_shot()};

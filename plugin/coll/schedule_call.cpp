@@ -68,8 +68,8 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     return true;
 }
 
-/// Predefined operations on predefined types, which have no gaps. The arguments of a reduction are
-/// equal on all ranks, so the answer is.
+/// Predefined operations on predefined types. The arguments of a reduction are equal on all ranks,
+/// so the answer is.
 bool ScheduleCall::describe_reduction(const Scheduled& family, const Buffers& buffers,
                                       ompi_op_t* op) {
     const Buffer& any = present(buffers.receive_out)  ? buffers.receive_out
@@ -89,7 +89,15 @@ bool ScheduleCall::describe_reduction(const Scheduled& family, const Buffers& bu
     const bool in_place = !present(buffers.send);
     call_.in_place = in_place;
     // All data of the call, which for reduce_scatter is more than the result.
-    const Buffer& input = in_place ? buffers.receive_in : buffers.send;
+    Buffer input = in_place ? buffers.receive_in : buffers.send;
+    if (any.type->super.size != call_.element) {
+        // Pairs with gaps travel with them.
+        if (family.collective == Collective::kReduceScatter || input.amount != Amount::kOne) {
+            return false;
+        }
+        input.count *= call_.element;
+        input.type = MPI_BYTE;
+    }
     described_ = input_.describe(input, Buffer{}, false);
     call_.input = in_place ? nullptr : input_.address();
     call_.output = present(buffers.receive_out) ? buffers.receive_out.address : nullptr;

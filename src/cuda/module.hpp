@@ -26,6 +26,8 @@ class Module {
     /// The kernel called `name`, valid while the module lives; kNotFound when the image lacks it.
     Result<CUfunction> function(const char* name) const noexcept;
     explicit operator bool() const noexcept { return module_ != nullptr; }
+    /// Its context is gone, and the handle may be another's by now: it is not unloaded.
+    void forget() noexcept { module_ = nullptr; }
 
  private:
     const Driver* driver_ = nullptr;

@@ -46,6 +46,8 @@ class Stream {
     ~Stream();
     CUstream get() const noexcept { return stream_; }
     explicit operator bool() const noexcept { return stream_ != nullptr; }
+    /// Its context is gone, and the handle may be another's by now: it is not destroyed.
+    void forget() noexcept { stream_ = nullptr; }
 
  private:
     const Driver* driver_ = nullptr;

@@ -178,3 +178,5 @@ tests_mpi_tool_sessions_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_tool_sessions_LDADD = $(mpi_test_ldadd)
 TESTS += tests/mpi/tool_sessions_test.sh
 EXTRA_DIST += tests/mpi/tool_sessions_test.sh
+
+include tests/mpi/kernels.mk

@@ -7,35 +7,12 @@
 #include <cstring>
 
 #include "coll/kernel/reduce_host.hpp"
+#include "tests/world/elements.hpp"
 
 namespace beeline::world {
-namespace {
 
 using coll::kernel::Op;
 using coll::kernel::Type;
-
-template <class T>
-void store(std::vector<unsigned char>& buffer, std::size_t index, T value) {
-    std::memcpy(buffer.data() + index * sizeof(T), &value, sizeof(T));
-}
-
-/// Small whole numbers for sums; powers of two near one for products.
-double floating_value(Op op, std::size_t index, int rank) {
-    const std::size_t mixed = index * 7 + static_cast<std::size_t>(rank) * 13;
-    if (op == Op::kProd) {
-        constexpr double kFactors[] = {1, 2, -1, 0.5};
-        return kFactors[mixed % 4];
-    }
-    return static_cast<double>(mixed % 1009) - 500;
-}
-
-std::uint64_t integer_value(std::size_t index, int rank) {
-    const std::uint64_t mixed =
-        (index * 2654435761U + static_cast<std::uint64_t>(rank) * 40503U) * 0x9E3779B97F4A7C15U;
-    return mixed % 5 == 0 ? 0 : mixed ^ mixed >> 31;
-}
-
-}  // namespace
 
 std::string Case::name(int rank, int size) const {
     return std::string(coll::kernel::to_string(op)) + " " + coll::kernel::to_string(type) + " x" +
@@ -46,15 +23,8 @@ std::string Case::name(int rank, int size) const {
 std::vector<unsigned char> contribution(const Case& what, int rank) {
     std::vector<unsigned char> buffer(what.bytes());
     for (std::size_t index = 0; index < what.count; ++index) {
-        if (what.type == Type::kF32) {
-            store(buffer, index, static_cast<float>(floating_value(what.op, index, rank)));
-        } else if (what.type == Type::kF64) {
-            store(buffer, index, floating_value(what.op, index, rank));
-        } else {
-            const std::uint64_t value = integer_value(index, rank);
-            const std::size_t size = coll::kernel::size_of(what.type);
-            std::memcpy(buffer.data() + index * size, &value, size);
-        }
+        write_element(what.type, what.op, index, rank,
+                      buffer.data() + index * coll::kernel::size_of(what.type));
     }
     return buffer;
 }

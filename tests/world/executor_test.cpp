@@ -2,12 +2,16 @@
 // The executor with an engine that is as late as it may be, or fails.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "coll/exec/host_driven.hpp"
 #include "coll/exec/host_engine.hpp"
 #include "coll/plan/algorithm.hpp"
+#include "coll/plan/transform.hpp"
 #include "tests/world/loopback.hpp"
 
 namespace beeline::world {
@@ -35,6 +39,16 @@ class LateEngine final : public coll::exec::ReduceEngine {
         queue_.push_back([=, this] { engine_.reduce(type, op, left, right, out, count); });
         return Status::kOk;
     }
+    Status reduce_many(Type type, Op op, std::span<const void* const> inputs, void* out,
+                       std::size_t count) noexcept override {
+        if (++reductions == failing_reduction) {
+            return Status::kDriver;
+        }
+        most_inputs = std::max(most_inputs, inputs.size());
+        std::vector<const void*> kept(inputs.begin(), inputs.end());
+        queue_.push_back([=, this] { engine_.reduce_many(type, op, kept, out, count); });
+        return Status::kOk;
+    }
     Status flush() noexcept override {
         ++flushes;
         for (const auto& task : queue_) {
@@ -49,6 +63,7 @@ class LateEngine final : public coll::exec::ReduceEngine {
     bool refuse_scratch = false;
     int failing_reduction = 0;
     int reductions = 0;
+    std::size_t most_inputs = 0;
     int flushes = 0;
     int polls = 0;
 
@@ -110,6 +125,56 @@ TEST(Executor, WaitsForTheEngineOnlyBeforeMessages) {
             EXPECT_EQ(engine.reductions, ring ? 3 : 2);
             EXPECT_EQ(engine.flushes, ring ? 3 : 2);
         });
+    }
+}
+
+/// Sums whose rounding shows the order of the operands.
+std::vector<unsigned char> rounded_sums(int size, int rank, bool in_place, bool joined,
+                                        coll::exec::Transport& transport, LateEngine& engine) {
+    constexpr std::size_t kCount = 100;
+    coll::plan::Request request;
+    request.size = size;
+    request.rank = rank;
+    request.in_place = in_place;
+    auto schedule = coll::plan::split(
+        coll::plan::find(coll::plan::Collective::kAllreduce, "one_shot")->build(request));
+    if (joined) {
+        schedule = coll::plan::join(std::move(schedule), coll::kernel::kMostInputs);
+    }
+    std::vector<double> input(kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+        input[i] = 1.0 / static_cast<double>(i * 7 + static_cast<std::size_t>(rank) * 3 + 1);
+    }
+    std::vector<double> output = input;
+    HostDriven executor;
+    EXPECT_EQ(
+        executor.run(
+            schedule,
+            {input.data(), output.data(), {kCount, {}, {}}, sizeof(double), Type::kF64, Op::kSum},
+            engine, transport),
+        Status::kOk);
+    EXPECT_EQ(engine.reductions, static_cast<int>(coll::plan::count_reductions(schedule)));
+    std::vector<unsigned char> bytes(kCount * sizeof(double));
+    std::memcpy(bytes.data(), output.data(), bytes.size());
+    return bytes;
+}
+
+// In place too, where the own contribution is in the result from the start.
+TEST(Executor, JoinedReductionsAreOneAndKeepTheOrder) {
+    for (const bool in_place : {true, false}) {
+        for (const int size : {2, 3, 5, 8, 16, 17, 20}) {
+            Loopback world(size);
+            world.run([&](int rank) {
+                LateEngine apart;
+                LateEngine joined;
+                EXPECT_EQ(rounded_sums(size, rank, in_place, false, world.transport(rank), apart),
+                          rounded_sums(size, rank, in_place, true, world.transport(rank), joined));
+                EXPECT_EQ(apart.reductions, size - 1);
+                EXPECT_EQ(joined.reductions, size <= 16 ? 1 : 2) << size;
+                EXPECT_EQ(joined.most_inputs, static_cast<std::size_t>(std::min(size, 16)));
+            });
+            EXPECT_EQ(world.unmatched(), 0U);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 # tests/world/: N ranks in one process over a loopback transport.
 world_sources = tests/world/allreduce_cases.cpp tests/world/allreduce_cases.hpp \
+	tests/world/elements.cpp tests/world/elements.hpp \
 	tests/world/loopback.cpp tests/world/loopback.hpp
 if HAVE_GTEST
 check_PROGRAMS += tests/world/allreduce_test
