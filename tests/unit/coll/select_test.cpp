@@ -46,6 +46,11 @@ TEST(Select, TheWordsOfAParameterAreTheNamesOfItsAlgorithms) {
             names.insert(algorithm->name);
             EXPECT_EQ(wanted(collective, with(collective, algorithm->name)), algorithm->name);
         }
+        for (const plan::Algorithm* algorithm : fused_algorithms()) {
+            if (algorithm->collective == collective) {
+                names.insert(algorithm->name);
+            }
+        }
         std::set<std::string> words;
         std::string word;
         for (const char* at = row_of(collective)->words;; ++at) {
@@ -105,6 +110,28 @@ TEST(Select, WhatIsChosenIsNeverRefused) {
             }
         }
     }
+}
+
+TEST(Select, OneKernelServesShortVectorsWhereAllRanksAgreed) {
+    Facts facts = facts_of(Collective::kAllreduce, 4, 1024);
+    const config::Params automatic;
+    EXPECT_FALSE(is_fused(choose(facts, automatic).algorithm));
+    facts.fused = {true, 65536, 131072};
+    EXPECT_TRUE(is_fused(choose(facts, automatic).algorithm));
+    EXPECT_FALSE(is_two_shot(choose(facts, automatic).algorithm));
+    const config::Params two_shot = with(Collective::kAllreduce, "fused_two_shot");
+    EXPECT_TRUE(is_two_shot(choose(facts, two_shot).algorithm));
+    facts.bytes = 100000;
+    const config::Params one_shot = with(Collective::kAllreduce, "fused_one_shot");
+    EXPECT_FALSE(is_fused(choose(facts, one_shot).algorithm) &&
+                 !is_two_shot(choose(facts, one_shot).algorithm));
+    facts.bytes = 1e6;
+    EXPECT_FALSE(is_fused(choose(facts, two_shot).algorithm));
+    facts.bytes = 0;
+    EXPECT_FALSE(is_fused(choose(facts, automatic).algorithm));
+    facts.bytes = 1024;
+    facts.request.collective = Collective::kBcast;
+    EXPECT_FALSE(is_fused(choose(facts, automatic).algorithm));
 }
 
 }  // namespace
