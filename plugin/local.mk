@@ -39,7 +39,8 @@ mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/scheduled.hpp plugin/coll/schedules.cpp plugin/coll/schedules.hpp \
 	plugin/coll/shapes.hpp \
 	plugin/coll/staged_call.hpp plugin/coll/transport.cpp plugin/coll/transport.hpp \
-	plugin/coll/wrap.hpp plugin/machine.cpp plugin/machine.def plugin/machine.hpp \
+	plugin/coll/wrap.hpp plugin/extension/extension.hpp \
+	plugin/machine.cpp plugin/machine.def plugin/machine.hpp \
 	plugin/preload/calls.hpp plugin/preload/handlers.cpp plugin/preload/handlers.hpp
 mca_coll_beeline_la_CPPFLAGS = $(plugin_cppflags)
 mca_coll_beeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(OMPI_CXXFLAGS)
@@ -52,6 +53,16 @@ corelib_LTLIBRARIES += libbeeline_preload.la
 libbeeline_preload_la_SOURCES = plugin/preload/calls.hpp plugin/preload/preload.cpp
 libbeeline_preload_la_CPPFLAGS = $(plugin_cppflags)
 libbeeline_preload_la_LDFLAGS = -module -avoid-version -shared -Wl,--as-needed
+
+# Datatypes for programs: include/beeline/types.h.
+lib_LTLIBRARIES = libbeeline_types.la
+beelineincludedir = $(includedir)/beeline
+beelineinclude_HEADERS = include/beeline/types.h
+libbeeline_types_la_SOURCES = plugin/extension/extension.hpp plugin/extension/types.cpp coll/kernel/reduce_host.cpp
+libbeeline_types_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/include $(MPI_PROGRAM_CPPFLAGS)
+libbeeline_types_la_CXXFLAGS = $(kernel_cxxflags)
+libbeeline_types_la_LDFLAGS = -version-info 0:0:0 -shared -Wl,-z,defs -export-symbols-regex '^beeline_'
+libbeeline_types_la_LIBADD = $(OMPI_LIBS)
 
 # Written at installation, so that `make install prefix=...` names the place it installs to.
 plugin_substitute = sed -e 's|@componentdir[@]|$(componentdir)|' -e 's|@corelibdir[@]|$(corelibdir)|'

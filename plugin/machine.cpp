@@ -3,8 +3,14 @@
 // of functions which operations a datatype has.
 #include "plugin/machine.hpp"
 
+#include <dlfcn.h>
+
+#include <atomic>
 #include <cfloat>
+#include <cstring>
 #include <type_traits>
+
+#include "plugin/extension/extension.hpp"
 
 namespace beeline::plugin {
 namespace {
@@ -98,6 +104,42 @@ std::optional<Op> op_of_index(int index) noexcept {
     }
 }
 
+/// What libbeeline_types knows of a datatype and an operation that are not predefined.
+struct Extension {
+    std::optional<Type> type;
+    std::optional<Op> op;
+};
+
+Extension extension_of(const ompi_datatype_t* type, ompi_op_t* op) noexcept {
+    static constinit std::atomic<ExtensionQuery> found{nullptr};
+    Extension extension;
+    if (type->super.size > 2) {
+        return extension;  // of one or two bytes all
+    }
+    ExtensionQuery query = found.load(std::memory_order_relaxed);
+    if (query == nullptr) {
+        query = reinterpret_cast<ExtensionQuery>(dlsym(RTLD_DEFAULT, kExtensionQuery));
+        if (query == nullptr) {
+            return extension;
+        }
+        found.store(query, std::memory_order_relaxed);
+    }
+    const char* type_name = nullptr;
+    const char* op_name = nullptr;
+    query(const_cast<ompi_datatype_t*>(type), op, &type_name, &op_name);
+    for (const Type candidate : beeline::coll::kernel::kAllTypes) {
+        if (type_name != nullptr && std::strcmp(type_name, to_string(candidate)) == 0) {
+            extension.type = candidate;
+        }
+    }
+    for (const Op candidate : beeline::coll::kernel::kAllOps) {
+        if (op_name != nullptr && std::strcmp(op_name, to_string(candidate)) == 0) {
+            extension.op = candidate;
+        }
+    }
+    return extension;
+}
+
 int class_of(const ompi_datatype_t* type) noexcept {
     return type->id >= 0 && type->id < OMPI_DATATYPE_MAX_PREDEFINED ? ompi_op_ddt_map[type->id]
                                                                     : -1;
@@ -107,7 +149,7 @@ int class_of(const ompi_datatype_t* type) noexcept {
 
 std::optional<Type> machine_type_of(const ompi_datatype_t* type) noexcept {
     if (!ompi_datatype_is_predefined(type)) {
-        return std::nullopt;
+        return extension_of(type, MPI_OP_NULL).type;
     }
     const auto machine = type_of_class(class_of(type));
     // Whoever moves elements by their extent must find it here.
@@ -118,6 +160,10 @@ std::optional<Type> machine_type_of(const ompi_datatype_t* type) noexcept {
 }
 
 std::optional<Op> machine_op_of(ompi_op_t* op, const ompi_datatype_t* type) noexcept {
+    if (!ompi_datatype_is_predefined(type)) {
+        const Extension extension = extension_of(type, op);
+        return extension.type ? extension.op : std::nullopt;
+    }
     const auto machine = machine_type_of(type);
     if (!machine || !ompi_op_is_intrinsic(op) ||
         op->o_func.intrinsic.fns[class_of(type)] == nullptr) {

@@ -9,12 +9,14 @@
 
 namespace beeline::plugin {
 
-/// The machine type of a predefined datatype on which Open MPI's operations can work; nothing for
+/// The machine type of a predefined datatype on which Open MPI's operations can work, or of one of
+/// include/beeline/types.h; nothing for
 /// others, and for types whose extent is not what the kernels expect.
 std::optional<beeline::coll::kernel::Type> machine_type_of(const ompi_datatype_t* type) noexcept;
 
-/// The machine operation of a predefined operation on this datatype; nothing for the user's own and
-/// for what MPI does not define.
+/// The machine operation of a predefined operation on this datatype, or of one of
+/// include/beeline/types.h on a datatype from there; nothing for the user's own and for what MPI
+/// does not define.
 std::optional<beeline::coll::kernel::Op> machine_op_of(ompi_op_t* op,
                                                        const ompi_datatype_t* type) noexcept;
 

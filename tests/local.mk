@@ -12,4 +12,4 @@ include tests/model/local.mk
 include tests/load/local.mk
 include tests/mpi/local.mk
 include tests/conformance/local.mk
-EXTRA_DIST += tests/gpu/run.sh tests/faults.md
+EXTRA_DIST += tests/gpu/run.sh tests/faults.md tests/README.md

@@ -28,15 +28,18 @@ void run_many(std::span<const void* const> inputs, void* out, std::size_t count)
     typename A::Value value[kBlock];
     for (std::size_t done = 0; done < count; done += kBlock) {
         const std::size_t here = std::min(kBlock, count - done);
+        BEELINE_INDEPENDENT
         for (std::size_t i = 0; i < here; ++i) {
-            value[i] = A::load(read_bytes<T>(inputs[0], done + i));
+            value[i] = Functor::apply(A::load(read_bytes<T>(inputs[0], done + i)),
+                                      A::load(read_bytes<T>(inputs[1], done + i)));
         }
-        for (const void* input : inputs.subspan(1)) {
+        for (const void* input : inputs.subspan(2)) {
             BEELINE_INDEPENDENT
             for (std::size_t i = 0; i < here; ++i) {
                 value[i] = Functor::apply(value[i], A::load(read_bytes<T>(input, done + i)));
             }
         }
+        BEELINE_INDEPENDENT
         for (std::size_t i = 0; i < here; ++i) {
             write_bytes(out, done + i, A::store(value[i]));
         }

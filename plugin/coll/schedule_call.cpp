@@ -83,21 +83,16 @@ bool ScheduleCall::describe_reduction(const Scheduled& family, const Buffers& bu
     if (!machine_op || !beeline::coll::kernel::supported(*type, *machine_op)) {
         return false;
     }
+    if (any.type->super.size != beeline::coll::kernel::size_of(*type)) {
+        return false;  // a pair with a gap, which must stay as it is in the result
+    }
     call_.type = *type;
     call_.op = *machine_op;
     call_.element = beeline::coll::kernel::size_of(*type);
     const bool in_place = !present(buffers.send);
     call_.in_place = in_place;
     // All data of the call, which for reduce_scatter is more than the result.
-    Buffer input = in_place ? buffers.receive_in : buffers.send;
-    if (any.type->super.size != call_.element) {
-        // Pairs with gaps travel with them.
-        if (family.collective == Collective::kReduceScatter || input.amount != Amount::kOne) {
-            return false;
-        }
-        input.count *= call_.element;
-        input.type = MPI_BYTE;
-    }
+    const Buffer& input = in_place ? buffers.receive_in : buffers.send;
     described_ = input_.describe(input, Buffer{}, false);
     call_.input = in_place ? nullptr : input_.address();
     call_.output = present(buffers.receive_out) ? buffers.receive_out.address : nullptr;

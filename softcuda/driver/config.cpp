@@ -123,9 +123,24 @@ void read_topology(Config& config) {
 
 void read_ipc(Config& config) {
     const char* text = std::getenv("SOFTCUDA_IPC");
-    config.ipc_visible_only = text != nullptr && std::strcmp(text, "visible") == 0;
-    if (text != nullptr && *text != '\0' && !config.ipc_visible_only) {
-        refuse(config, "SOFTCUDA_IPC", text, "only \"visible\" is known");
+    const struct {
+        const char* name;
+        bool* set;
+    } known[] = {{"visible", &config.ipc_visible_only},
+                 {"base", &config.ipc_base_only},
+                 {"hollow", &config.ipc_hollow},
+                 {"leak", &config.ipc_leaks}};
+    for (const std::string& word : split(text != nullptr ? text : "", ',')) {
+        bool found = false;
+        for (const auto& one : known) {
+            if (word == one.name) {
+                *one.set = found = true;
+            }
+        }
+        if (!found) {
+            refuse(config, "SOFTCUDA_IPC", word.c_str(),
+                   "visible, base, hollow and leak are known");
+        }
     }
 }
 

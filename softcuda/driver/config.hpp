@@ -31,6 +31,9 @@ struct Config {
     Topology topology = Topology::kNvlink;  // SOFTCUDA_TOPOLOGY
     uint16_t peers[kMaxDevices] = {};       // kPairs: bit j of [i]: GPU i may access GPU j
     bool ipc_visible_only = false;          // SOFTCUDA_IPC=visible
+    bool ipc_base_only = false;             // SOFTCUDA_IPC=base: no handle by an interior address
+    bool ipc_hollow = false;                // SOFTCUDA_IPC=hollow: handles that nobody can open
+    bool ipc_leaks = false;                 // SOFTCUDA_IPC=leak: each opening costs a descriptor
     uint64_t sparse = uint64_t{128} << 20;  // SOFTCUDA_SPARSE, smallest copy that keeps holes
     double gigabytes_per_second = 0;        // SOFTCUDA_GBPS, 0: as fast as memcpy
     double latency_us = 0;                  // SOFTCUDA_LATENCY_US, added to each copy

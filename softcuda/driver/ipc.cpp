@@ -2,6 +2,7 @@
 // Exporting and importing device memory between processes.
 #include "softcuda/driver/ipc.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -118,7 +119,7 @@ uint64_t add_import(const SharedAllocation& shared, CUctx_st* owner, CUmemoryPoo
     allocation.pool = pool;
     allocation.generation = shared.generation;
     add_allocation(allocation);
-    foreign->segment->slot(shared.offset).imports.fetch_add(1);
+    foreign->segment->slot(shared.offset).users.add(getpid());
     ++foreign->openings;
     imports().open.push_back({shared, allocation.address, owner, 1, foreign});
     ledger.ipc_handles.fetch_add(1);
@@ -176,6 +177,9 @@ CUresult open_import(const SharedAllocation& shared, CUctx_st* owner, CUmemoryPo
     }
     Device* device = device_by_physical(shared.physical);
     *address = add_import(shared, owner, pool, foreign, device != nullptr ? device : own);
+    if (config().ipc_leaks) {
+        fcntl(foreign->segment->fd, F_DUPFD_CLOEXEC, 0);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -194,7 +198,7 @@ void close_import(uint64_t address, bool all) {
         // A large allocation has its segment for itself: nothing takes its slot.
         if (slot.generation == import.shared.generation ||
             import.foreign->segment->control->slots == 1) {
-            slot.imports.fetch_sub(1);
+            slot.users.count.fetch_sub(1);
         }
         remove_allocation(address);
         --import.foreign->openings;
@@ -212,7 +216,15 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* pHandle, CUdeviceptr dptr) {
     return call(Entry::kIpcGetMemHandle, Needs::kContext, [&] {
         const std::lock_guard lock(memory_mutex());
         const Allocation* found = find_allocation(dptr);
-        if (pHandle == nullptr || found == nullptr || found->kind != MemoryKind::kDevice) {
+        if (pHandle == nullptr || found == nullptr ||
+            (config().ipc_base_only && found->address != dptr)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (config().ipc_hollow && found->kind == MemoryKind::kMapped) {
+            std::memset(pHandle, 0, sizeof *pHandle);
+            return CUDA_SUCCESS;
+        }
+        if (found->kind != MemoryKind::kDevice) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         const SharedAllocation shared = share(*found, 0);

@@ -9,16 +9,10 @@
 #include "softcuda/driver/memory.hpp"
 
 namespace softcuda {
-namespace {
 
-constexpr uint64_t kPage = 4096;
-
-CUresult allocate_managed(CUdeviceptr* out, size_t size, unsigned flags) {
-    if (out == nullptr || size == 0 ||
-        (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    Device& device = *current_context()->device;
+CUresult allocate_managed(Device& device, CUctx_st* owner, CUmemoryPool pool, uint64_t size,
+                          uint64_t* address) {
+    constexpr uint64_t kPage = 4096;
     const uint64_t occupied = round_up(size, kPage);
     if (occupied < size || !charge(device, occupied)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -34,14 +28,17 @@ CUresult allocate_managed(CUdeviceptr* out, size_t size, unsigned flags) {
     allocation.size = size;
     allocation.occupied = occupied;
     allocation.kind = MemoryKind::kManaged;
-    allocation.context = current_context();
+    allocation.context = owner;
     allocation.device = &device;
+    allocation.pool = pool;
     const std::lock_guard lock(memory_mutex());
     add_allocation(allocation);
     ledger.managed_allocations.fetch_add(1);
-    *out = allocation.address;
+    *address = allocation.address;
     return CUDA_SUCCESS;
 }
+
+namespace {
 
 /** CUDA_SUCCESS if [address, address + count) is managed memory. */
 CUresult check_managed(CUdeviceptr address, size_t count) {
@@ -106,8 +103,20 @@ CUresult prefetch(CUdeviceptr address, size_t count, const CUmemLocation& locati
 using namespace softcuda;
 
 CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flags) {
-    return call(Entry::kMemAllocManaged, Needs::kNoCapture,
-                [&] { return allocate_managed(dptr, bytesize, flags); });
+    return call(Entry::kMemAllocManaged, Needs::kNoCapture, [&] {
+        if (dptr == nullptr || bytesize == 0 ||
+            (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        CUctx_st* context = current_context();
+        uint64_t address = 0;
+        const CUresult result =
+            allocate_managed(*context->device, context, nullptr, bytesize, &address);
+        if (result == CUDA_SUCCESS) {
+            *dptr = address;
+        }
+        return result;
+    });
 }
 
 CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice,

@@ -101,7 +101,7 @@ CUresult allocate_device(Device& device, CUctx_st* owner, MemoryKind kind, uint6
     allocation.address = place.address;
     allocation.segment = place.segment;
     SegmentSlot& slot = place.segment->slot(place.address - place.segment->address);
-    slot.imports = 0;
+    slot.users.count = 0;
     slot.generation = allocation.generation;
     add_allocation(allocation);
     ledger.device_allocations.fetch_add(1);
@@ -114,7 +114,7 @@ void free_device(uint64_t address) {
     Segment* segment = allocation.segment;
     SegmentSlot& slot = segment->slot(address - segment->address);
     slot.generation = 0;
-    if (slot.imports.load() != 0) {
+    if (slot.users.count.load() != 0) {
         // Another process still maps these pages: undefined on hardware, made visible here.
         ledger.violations.fetch_add(1);
         if (allocation.size >= config().sparse) {
@@ -125,8 +125,8 @@ void free_device(uint64_t address) {
         }
     }
     memory().table.erase(address);
-    if (slot.imports.load() != 0 && allocation.size > kSmallLimit) {
-        hold(*allocation.device, allocation.occupied, &slot.imports, segment->control,
+    if (slot.users.count.load() != 0 && allocation.size > kSmallLimit) {
+        hold(*allocation.device, allocation.occupied, slot.users, segment->control,
              segment->control_size);
         segment->control = nullptr;
     } else {

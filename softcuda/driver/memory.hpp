@@ -64,6 +64,10 @@ bool overlaps_allocation(uint64_t address, uint64_t size);
 CUresult allocate_device(Device& device, CUctx_st* owner, MemoryKind kind, uint64_t size,
                          CUmemoryPool pool, uint64_t* address);
 
+/** Allocates managed memory, of `pool` if that is not nullptr. Freed by free_host. */
+CUresult allocate_managed(Device& device, CUctx_st* owner, CUmemoryPool pool, uint64_t size,
+                          uint64_t* address);
+
 /** Frees what allocate_device made. Work that uses it must have ended. memory_mutex is held. */
 void free_device(uint64_t address);
 

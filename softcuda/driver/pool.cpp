@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "softcuda/driver/capture.hpp"
+#include "softcuda/driver/host_memory.hpp"
 #include "softcuda/driver/ipc.hpp"
 #include "softcuda/driver/memory.hpp"
 
@@ -19,6 +20,7 @@ struct CUmemPoolHandle_st {
     unsigned handle_types;
     bool imported;
     bool is_default;
+    bool managed;
     uint64_t release_threshold;
     int reuse[3];  // the three CU_MEMPOOL_ATTR_REUSE_* switches
 };
@@ -46,8 +48,8 @@ bool known(CUmemoryPool pool) {
 }
 
 CUmemoryPool add_pool(Device& device, uint64_t generation, unsigned handle_types, bool imported) {
-    pools().push_back(
-        new CUmemPoolHandle_st{&device, generation, handle_types, imported, false, 0, {1, 1, 1}});
+    pools().push_back(new CUmemPoolHandle_st{
+        &device, generation, handle_types, imported, false, false, 0, {1, 1, 1}});
     return pools().back();
 }
 
@@ -82,7 +84,9 @@ CUresult allocate_async(CUdeviceptr* out, size_t size, CUmemoryPool pool, CUstre
         handle_types = pool->handle_types;
     }
     uint64_t address = 0;
-    result = allocate_device(*pool->device, nullptr, MemoryKind::kPool, size, pool, &address);
+    result = pool->managed
+                 ? allocate_managed(*pool->device, nullptr, pool, size, &address)
+                 : allocate_device(*pool->device, nullptr, MemoryKind::kPool, size, pool, &address);
     if (result == CUDA_SUCCESS) {
         const std::lock_guard lock(memory_mutex());
         find_allocation(address)->handle_types = handle_types;
@@ -104,9 +108,11 @@ CUresult free_async(CUdeviceptr address, CUstream handle) {
     {
         const std::lock_guard lock(memory_mutex());
         const Allocation* found = find_allocation(address);
-        const bool ours = found != nullptr && found->address == address &&
-                          (found->kind == MemoryKind::kPool || found->kind == MemoryKind::kDevice ||
-                           (found->kind == MemoryKind::kImported && found->pool != nullptr));
+        const bool ours =
+            found != nullptr && found->address == address &&
+            (found->kind == MemoryKind::kPool || found->kind == MemoryKind::kDevice ||
+             ((found->kind == MemoryKind::kImported || found->kind == MemoryKind::kManaged) &&
+              found->pool != nullptr));
         if (!ours) {
             return CUDA_ERROR_INVALID_VALUE;
         }
@@ -116,6 +122,8 @@ CUresult free_async(CUdeviceptr address, CUstream handle) {
         const Allocation* found = find_allocation(address);
         if (found != nullptr && found->kind == MemoryKind::kImported) {
             close_import(address, false);
+        } else if (found != nullptr && found->kind == MemoryKind::kManaged) {
+            free_host(address);
         } else if (found != nullptr) {
             free_device(address);
         }
@@ -128,7 +136,10 @@ CUresult free_async(CUdeviceptr address, CUstream handle) {
 
 CUresult create_pool(CUmemoryPool* out, const CUmemPoolProps* props) {
     constexpr unsigned kKnownTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    if (out == nullptr || props == nullptr || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) {
+    const bool managed = props != nullptr && props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    if (out == nullptr || props == nullptr ||
+        (!managed && props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) ||
+        (managed && props->handleTypes != CU_MEM_HANDLE_TYPE_NONE)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
@@ -141,6 +152,7 @@ CUresult create_pool(CUmemoryPool* out, const CUmemPoolProps* props) {
     }
     const std::lock_guard lock(memory_mutex());
     *out = add_pool(*of, new_generation(), props->handleTypes, false);
+    (*out)->managed = managed;
     return CUDA_SUCCESS;
 }
 

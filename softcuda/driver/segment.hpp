@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "softcuda/driver/device.hpp"
+#include "softcuda/driver/held.hpp"
 
 namespace softcuda {
 
@@ -21,8 +22,7 @@ inline constexpr uint64_t kSmallUnit = 512;
 
 struct SegmentSlot {
     std::atomic<uint64_t> generation;  // 0: no allocation starts here
-    std::atomic<uint32_t> imports;     // other processes' open handles
-    uint32_t unused;
+    Users users;                       // other processes with open handles
 };
 
 struct SegmentControl {

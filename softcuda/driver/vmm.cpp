@@ -24,7 +24,7 @@ constexpr uint64_t kPhysicalMagic = 0x53435048593030;  // "SCPHY00"
 /** Written behind the data of every physical allocation, so that an imported descriptor can be
  *  recognised. */
 struct PhysicalTail {
-    std::atomic<uint32_t> importers;
+    Users importers;
     uint64_t magic;
     uint64_t size;
     CUmemAllocationProp prop;
@@ -82,10 +82,10 @@ void drop_if_unused(uint64_t handle) {
     }
     PhysicalTail* tail = physical->tail;
     if (physical->imported) {
-        tail->importers.fetch_sub(1);
+        tail->importers.count.fetch_sub(1);
         munmap(tail, kTailPage);
     } else {
-        hold(*physical->device, physical->size, &tail->importers, tail, kTailPage);
+        hold(*physical->device, physical->size, tail->importers, tail, kTailPage);
         reclaim();
         ledger.device_allocations.fetch_sub(1);
     }
@@ -229,7 +229,7 @@ CUresult import_fd(CUmemGenericAllocationHandle* out, int given) {
                : home == nullptr ? CUDA_ERROR_INVALID_DEVICE
                                  : CUDA_ERROR_OPERATING_SYSTEM;
     }
-    tail->importers.fetch_add(1);
+    tail->importers.add(getpid());
     CUmemAllocationProp prop = tail->prop;
     prop.location.id = home->ordinal;
     const std::lock_guard lock(memory_mutex());

@@ -278,13 +278,13 @@ void Engine::accept(Communicator& communicator, const Arrived& arrived) {
         refuse_unmatched(arrived);
         return;
     }
-    match::Sequencer& order = communicator.at(arrived.envelope.source).order;
+    const std::uint32_t context = communicator.id;
+    const int source = arrived.envelope.source;
+    match::Sequencer& order = communicator.at(source).order;
     switch (order.accept(arrived.envelope.sequence)) {
         case match::Order::kNext:
             match(communicator, arrived);
-            while (match::Held* held = order.ready()) {
-                match_kept(communicator, static_cast<Message*>(held));
-            }
+            match_early(context, source);
             return;
         case match::Order::kEarly:
             if (Message* message = keep(arrived)) {
@@ -314,6 +314,22 @@ void Engine::match(Communicator& communicator, const Arrived& arrived) {
         message->match::Unexpected::source = envelope.source;
         message->match::Unexpected::tag = envelope.tag;
         communicator.matcher.add_unexpected(message);
+    }
+}
+
+/// Matches the messages from `source` that came before their turn. To be called after a match,
+/// which may have ended a receive whose request was the last to hold the communicator: it is looked
+/// for each time.
+void Engine::match_early(std::uint32_t context, int source) {
+    for (;;) {
+        Communicator* communicator = find(context);
+        match::Held* held = communicator != nullptr && communicator->valid(source)
+                                ? communicator->at(source).order.ready()
+                                : nullptr;
+        if (held == nullptr) {
+            return;
+        }
+        match_kept(*communicator, static_cast<Message*>(held));
     }
 }
 

@@ -48,10 +48,13 @@ void Engine::advance_bounced(Request& request) {
     send_done(request, protocol::Path::kCudaBounce, Status::kDriver);
 }
 
-/// False when there is no free slot now, or the copy could not be started.
+/// False when there is no free slot for this peer now, or the copy could not be started. A peer has
+/// at most as many slots as are left for the others, who need not wait for one that makes no
+/// progress.
 bool Engine::fill_slot(Request& request) {
     std::uint32_t slot = 0;
-    if (!request.ring_->take(slot)) {
+    if (request.ring_->free_slots.size() <= request.peer_->bounce_slots ||
+        !request.ring_->take(slot)) {
         return false;
     }
     const std::size_t length =
@@ -73,6 +76,7 @@ bool Engine::fill_slot(Request& request) {
     chunk->copy = std::move(*copy);
     request.started_ += length;
     ++request.pieces_;
+    ++request.peer_->bounce_slots;
     device_->copying.push_back(chunk);
     return true;
 }
@@ -95,6 +99,7 @@ void Engine::slot_back(BounceChunk* chunk, Status status) {
     request.finished_ += chunk->length;
     request.driver_failed_ = request.driver_failed_ || status != Status::kOk;
     chunk->ring->give_back(chunk->slot);
+    --request.peer_->bounce_slots;
     delete chunk;
     advance_bounced(request);
     // The slot may serve another message; each goes on as far as it can.

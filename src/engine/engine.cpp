@@ -158,14 +158,14 @@ void Engine::replay(Communicator& communicator, Message* message) {
         drop(message);
         return;
     }
-    match::Sequencer& order = communicator.at(message->arrived.envelope.source).order;
+    const std::uint32_t context = communicator.id;
+    const int source = message->arrived.envelope.source;
+    match::Sequencer& order = communicator.at(source).order;
     message->sequence = message->arrived.envelope.sequence;
     switch (order.accept(message->sequence)) {
         case match::Order::kNext:
             match_kept(communicator, message);
-            while (match::Held* held = order.ready()) {
-                match_kept(communicator, static_cast<Message*>(held));
-            }
+            match_early(context, source);
             break;
         case match::Order::kEarly:
             if (!order.hold(message)) {

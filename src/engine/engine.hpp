@@ -171,6 +171,7 @@ class Engine {
 
     void accept(Communicator& communicator, const Arrived& arrived);
     void match(Communicator& communicator, const Arrived& arrived);
+    void match_early(std::uint32_t context, int source);
     void match_kept(Communicator& communicator, Message* message);
     void replay(Communicator& communicator, Message* message);
     Message* keep(const Arrived& arrived);

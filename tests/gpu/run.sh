@@ -128,6 +128,7 @@ step conformance 240 ./beeline-conformance
 grep -E '^(DIFFERS|FAIL)' "$build/gpu-step.log"
 
 # --- Correctness.
+step kernels 120 env BEELINE_TEST_CUDA=libcuda.so.1 tests/world/kernels_test
 mpi_step pingpong -n 2 examples/pingpong
 mpi_step allreduce-2 -n 2 examples/allreduce
 mpi_step allreduce-4 -n 4 examples/allreduce

@@ -73,6 +73,8 @@ Types::Types() {
     MPI_Type_commit(&before.type);
     MPI_Type_free(&packed);
     cases_.push_back(before);
+    cases_.push_back({"float and int", MPI_FLOAT_INT, MPI_MINLOC, 8});
+    cases_.push_back({"double and int", MPI_DOUBLE_INT, MPI_MAXLOC, 16});
 }
 
 void Types::release() {

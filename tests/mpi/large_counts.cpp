@@ -41,7 +41,7 @@ class Sparse {
     }
     ~Sparse() {
         if (kind_ == Kind::kDevice) {
-            gpu_->release(memory_);
+            gpu_->release(kind_, memory_, bytes_);
         } else {
             munmap(memory_, bytes_);
         }

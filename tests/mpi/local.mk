@@ -53,7 +53,8 @@ TESTS += $(semantics_scripts)
 EXTRA_DIST += $(semantics_scripts)
 
 # Kinds of memory, by the driver itself.
-kinds_programs = tests/mpi/memory_kinds tests/mpi/memory_growth
+kinds_programs = tests/mpi/memory_kinds tests/mpi/memory_growth tests/mpi/memory_reuse \
+	tests/mpi/memory_requests
 check_PROGRAMS += $(kinds_programs)
 tests_mpi_memory_kinds_SOURCES = tests/mpi/memory_kinds.cpp tests/mpi/memory_blocks.hpp \
 	tests/mpi/harness.hpp
@@ -67,7 +68,20 @@ tests_mpi_memory_growth_CPPFLAGS = $(mpi_test_cppflags) -I$(top_srcdir)/src/cuda
 tests_mpi_memory_growth_LDFLAGS = $(examples_ldflags)
 tests_mpi_memory_growth_LDADD = $(mpi_test_ldadd) -lcuda
 tests_mpi_memory_growth_DEPENDENCIES = libgpu.la $(examples_dependencies)
-kinds_scripts = tests/mpi/memory_kinds_test.sh tests/mpi/memory_growth_test.sh
+tests_mpi_memory_reuse_SOURCES = tests/mpi/memory_reuse.cpp tests/mpi/memory_blocks.hpp \
+	tests/mpi/harness.hpp
+tests_mpi_memory_reuse_CPPFLAGS = $(mpi_test_cppflags) -I$(top_srcdir)/src/cuda/api
+tests_mpi_memory_reuse_LDFLAGS = $(examples_ldflags)
+tests_mpi_memory_reuse_LDADD = $(mpi_test_ldadd) -lcuda
+tests_mpi_memory_reuse_DEPENDENCIES = libgpu.la $(examples_dependencies)
+tests_mpi_memory_requests_SOURCES = tests/mpi/memory_requests.cpp tests/mpi/memory_blocks.hpp \
+	tests/mpi/harness.hpp
+tests_mpi_memory_requests_CPPFLAGS = $(mpi_test_cppflags) -I$(top_srcdir)/src/cuda/api
+tests_mpi_memory_requests_LDFLAGS = $(examples_ldflags)
+tests_mpi_memory_requests_LDADD = $(mpi_test_ldadd) -lcuda
+tests_mpi_memory_requests_DEPENDENCIES = libgpu.la $(examples_dependencies)
+kinds_scripts = tests/mpi/memory_kinds_test.sh tests/mpi/memory_growth_test.sh \
+	tests/mpi/memory_reuse_test.sh tests/mpi/memory_requests_test.sh
 TESTS += $(kinds_scripts)
 EXTRA_DIST += $(kinds_scripts)
 

@@ -25,12 +25,13 @@ enum class Block {
     kVmmParts,     // the same, in parts of one granule
     kPoolDefault,  // cuMemAllocAsync
     kPoolShared,   // a pool with POSIX descriptors
+    kPoolManaged,  // a pool of managed memory; where there is none, kManaged
     kImported,     // cuMemAlloc of another rank, opened here
 };
-constexpr std::size_t kBlocks = 11;
+constexpr std::size_t kBlocks = 12;
 constexpr std::array<const char*, kBlocks> kBlockNames = {
-    "host",       "pinned",    "registered",   "device",      "managed", "vmm_private",
-    "vmm_shared", "vmm_parts", "pool_default", "pool_shared", "imported"};
+    "host",       "pinned",    "registered",   "device",      "managed",      "vmm_private",
+    "vmm_shared", "vmm_parts", "pool_default", "pool_shared", "pool_managed", "imported"};
 constexpr const char* to_string(Block block) {
     return kBlockNames[static_cast<std::size_t>(block)];
 }
@@ -66,6 +67,11 @@ struct Device {
         props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
         props.location.id = ordinal;
         need(cuMemPoolCreate(&pool, &props), "cuMemPoolCreate");
+        props.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+        props.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+        if (cuMemPoolCreate(&managed_pool, &props) != CUDA_SUCCESS) {
+            managed_pool = nullptr;  // drivers before CUDA 13 have none
+        }
         const CUmemAllocationProp wanted = properties(true);
         need(cuMemGetAllocationGranularity(&granule, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
              "cuMemGetAllocationGranularity");
@@ -84,6 +90,7 @@ struct Device {
     CUcontext context = nullptr;
     CUstream stream = nullptr;
     CUmemoryPool pool = nullptr;
+    CUmemoryPool managed_pool = nullptr;
     std::size_t granule = 0;
 };
 
@@ -91,8 +98,11 @@ struct Device {
 class Memory {
  public:
     Memory(const Device& device, Block block, std::size_t bytes, int partner)
-        : device_(device), block_(block), bytes_(bytes) {
-        switch (block) {
+        : device_(device),
+          block_(block == Block::kPoolManaged && device.managed_pool == nullptr ? Block::kManaged
+                                                                                : block),
+          bytes_(bytes) {
+        switch (block_) {
             case Block::kHost:
                 host_ = std::malloc(bytes);
                 break;
@@ -120,6 +130,10 @@ class Memory {
                 break;
             case Block::kPoolShared:
                 need(cuMemAllocFromPoolAsync(&address_, bytes, device.pool, device.stream),
+                     "cuMemAllocFromPoolAsync");
+                break;
+            case Block::kPoolManaged:
+                need(cuMemAllocFromPoolAsync(&address_, bytes, device.managed_pool, device.stream),
                      "cuMemAllocFromPoolAsync");
                 break;
             case Block::kImported:
@@ -154,6 +168,7 @@ class Memory {
                 break;
             case Block::kPoolDefault:
             case Block::kPoolShared:
+            case Block::kPoolManaged:
                 cuMemFreeAsync(address_, device_.stream);
                 cuStreamSynchronize(device_.stream);
                 break;

@@ -10,7 +10,7 @@
 
 #include "coll/kernel/reduce_host.hpp"
 #include "plugin/machine.hpp"
-#include "tests/mpi/op_values.hpp"
+#include "tests/support/op_values.hpp"
 
 namespace {
 

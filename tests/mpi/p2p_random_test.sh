@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Random programs on 2, 4 and 5 ranks, held against the model and against Open MPI's own ob1 on host memory: every
 # kind of memory, small limits so that sends wait, no shared memory, no IPC.
-# BEELINE_RANDOM_PROGRAMS: programs of each of the runs (default 40); BEELINE_RANDOM_SEED: where they start.
+# BEELINE_RANDOM_PROGRAMS: programs of each of the runs (default 15); BEELINE_RANDOM_SEED: where they start.
 set -eu
 launch="$top_srcdir/tests/support/mpirun.sh"
 program="$top_builddir/tests/mpi/p2p_random"
 BEELINE_BUILD=$top_builddir
 export BEELINE_BUILD
-programs=${BEELINE_RANDOM_PROGRAMS:-40}
+programs=${BEELINE_RANDOM_PROGRAMS:-15}
 seed=${BEELINE_RANDOM_SEED:-1}
 limit=$((120 + programs))
 kinds="host device managed pinned registered pool vmm"

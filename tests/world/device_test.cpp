@@ -212,6 +212,28 @@ TEST_F(Ledger, OneLaunchForEachReductionAndNothingMadeAnew) {
     }
 }
 
+// The contributions of all ranks are combined by one kernel.
+TEST_F(Ledger, OneShotIsOneLaunch) {
+    const Forced forced("one_shot");
+    for (const int size : {2, 3, 5, 8}) {
+        Loopback world(size);
+        const Case what{1000, Type::kF32, Op::kSum, false, 0};
+        world.run([&](int rank) {
+            use_device(*driver(), rank);
+            Context context;
+            const Kinds kinds{rank == 1 ? Kind::kDevice : Kind::kHost,
+                              rank == 1 ? Kind::kDevice : Kind::kHost};
+            const unsigned long long launches = rank == 1 ? calls("cuLaunchKernel") : 0;
+            for (int repeat = 0; repeat < 3; ++repeat) {
+                EXPECT_EQ(run_case(what, kinds, context, world.transport(rank)), "");
+            }
+            if (rank == 1) {
+                EXPECT_EQ(calls("cuLaunchKernel") - launches, 3U) << size;
+            }
+        });
+    }
+}
+
 // Run by itself too, with kernels or device memory refused (fallbacks.sh): the result is the same.
 TEST_F(Ledger, RefusedMeansLeadToTheSameResult) {
     const Forced forced("ring");

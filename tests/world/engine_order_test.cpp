@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
 
 #include "support/log_capture.hpp"
 #include "tests/world/message_memory.hpp"
@@ -68,6 +70,48 @@ TEST(EngineOrder, FullQueueDoesNotHoldProgressUp) {
     });
 }
 
+// A receiver that makes no progress has slots of the sender's device buffer: others get some too.
+TEST(EngineOrder, DeviceBufferIsSharedByPeers) {
+    Job job;
+    job.size = 3;
+    job.params.pml_bounce_chunk = 4096;
+    job.params.pml_bounce_slots = 4;
+    job.seconds = 20;
+    run_ranks(job, [](Rank& rank) {
+        constexpr std::size_t kBytes = 64 * 4096;
+        MessageMemory memory(rank.driver(), rank.rank() == 0 ? Kind::kManaged : Kind::kDevice,
+                             kBytes, 0, false);
+        Ticket first;
+        Ticket second;
+        if (rank.rank() == 0) {
+            memory.fill(content(kBytes, 1));
+            rank.send(first, 1, 1, memory.all());
+            rank.await(1, 1, true);
+            for (int i = 0; i < 200; ++i) {  // all the slots it may have are filled
+                rank.progress(1);
+                usleep(50);
+            }
+            EXPECT_FALSE(first.done);
+            rank.send(second, 2, 1, memory.all());
+            rank.wait(second);
+            EXPECT_EQ(second.outcome().path, protocol::Path::kCudaBounce);
+            rank.reach(2);
+            rank.wait(first);
+            return;
+        }
+        rank.receive(first, 0, 1, memory.all());
+        if (rank.rank() == 1) {
+            while (first.outcome().bytes == 0) {
+                rank.progress(1);
+            }
+            rank.reach(1);
+            rank.await(0, 2, false);
+        }
+        rank.wait(first);
+        EXPECT_TRUE(memory.holds(content(kBytes, 1)));
+    });
+}
+
 // Messages to a communicator that this rank makes later, in their order.
 TEST(EngineOrder, EarlyMessagesWaitForTheirCommunicator) {
     for (const bool shm : {true, false}) {
@@ -118,6 +162,54 @@ TEST(EngineOrder, EarlyMessagesWaitForTheirCommunicator) {
             rank.barrier();
             rank.engine().remove_communicator(late);
         });
+    }
+}
+
+// The end of the last receive of a communicator is the end of the communicator, as when a program
+// has freed both: nothing of it may be touched afterwards.
+TEST(EngineOrder, ReceiveThatEndsItsCommunicator) {
+    struct LastReceive : Ticket {
+        engine::Engine* engine = nullptr;
+        engine::Communicator* communicator = nullptr;
+    };
+    for (const auto mode : {engine::SendMode::kStandard, engine::SendMode::kSynchronous}) {
+        for (const std::size_t bytes : {8U, 3000U, 50000U}) {
+            Job job;
+            job.cuda = false;
+            job.params = tiny();
+            run_ranks(job, [&](Rank& rank) {
+                constexpr std::uint32_t kId = 9;
+                MessageMemory memory(rank.driver(), Kind::kHost, bytes, 0, false);
+                if (rank.rank() == 0) {
+                    engine::Communicator* mine = rank.add_communicator(kId);
+                    Ticket ticket;
+                    rank.await(1, 1, true);
+                    rank.engine().send(ticket.request, *mine, 1, 1, memory.all(), mode);
+                    rank.wait(ticket);
+                    rank.barrier();
+                    rank.engine().remove_communicator(mine);
+                    return;
+                }
+                LastReceive last;
+                last.engine = &rank.engine();
+                last.communicator = rank.add_communicator(kId);
+                last.request.done = [](engine::Request* request) {
+                    auto& self = *static_cast<LastReceive*>(static_cast<Ticket*>(request->owner));
+                    self.engine->remove_communicator(self.communicator);
+                    // What lies where the communicator was is nobody's to read.
+                    for (void* scribble : {std::malloc(24), std::malloc(32), std::malloc(48)}) {
+                        std::memset(scribble, 0x5a, 24);
+                        std::free(scribble);
+                    }
+                    self.done = true;
+                };
+                rank.engine().receive(last.request, *last.communicator, 0, 1, memory.all());
+                rank.reach(1);
+                rank.wait(last);
+                rank.progress(20);
+                rank.barrier();
+            });
+        }
     }
 }
 

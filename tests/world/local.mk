@@ -17,6 +17,13 @@ tests_world_device_test_SOURCES = $(world_sources) tests/world/device_memory.cpp
 	tests/world/device_memory.hpp tests/world/device_test.cpp
 tests_world_device_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_world_device_test_LDADD = libcore.la $(GTEST_LIBS)
+check_PROGRAMS += tests/world/kernels_test
+TESTS += tests/world/kernels_test
+tests_world_kernels_test_SOURCES = tests/support/op_values.cpp tests/support/op_values.hpp \
+	tests/world/device_memory.cpp tests/world/device_memory.hpp tests/world/kernels_test.cpp
+tests_world_kernels_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+tests_world_kernels_test_LDADD = libcore.la $(GTEST_LIBS)
+EXTRA_tests_world_kernels_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
 EXTRA_tests_world_device_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
 TESTS += tests/world/fallbacks.sh
 

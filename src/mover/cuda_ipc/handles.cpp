@@ -2,8 +2,15 @@
 // The cache of other processes' memory that we have mapped.
 #include "mover/cuda_ipc/handles.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
 #include <iterator>
 
+#include "base/log.hpp"
 #include "cuda/context.hpp"
 
 namespace beeline::mover::cuda_ipc {
@@ -34,6 +41,23 @@ CUresult open_in(CUcontext context, const CUipcMemHandle& handle, Import& import
         import.local_id = buffer_id_of(*import.driver, import.mapped);
     }
     return result;
+}
+
+/// Whether this process has used seven of eight descriptors it may have. A driver that loses one at
+/// each opening must not leave the application without any. New ones get the lowest free numbers,
+/// so that those from there on are in use only then; a single one may be the application's wish.
+bool descriptors_run_out() noexcept {
+    rlimit most{};
+    if (getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur > INT_MAX) {
+        return false;
+    }
+    const int mark = static_cast<int>(most.rlim_cur - most.rlim_cur / 8);
+    const int next = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, mark);
+    if (next < 0) {
+        return errno == EMFILE;
+    }
+    close(next);
+    return next > mark + 1;
 }
 
 }  // namespace
@@ -149,6 +173,13 @@ Result<Import*> ImportCache::acquire(const cuda::Driver& driver, CUcontext conte
                                      const CUipcMemHandle& handle) noexcept {
     if (Import* found = find(context, peer, base, bytes, buffer_id); found != nullptr) {
         return found;
+    }
+    if (descriptors_run_out()) {
+        log_once(LogLevel::kWarning, "ipc.descriptors",
+                 "seven of eight descriptors this process may have (ulimit -n) are used: no "
+                 "more device memory of other processes is mapped, their messages go another way");
+        last_error_ = CUDA_ERROR_OPERATING_SYSTEM;
+        return Status::kDriver;
     }
     close_overlapping(peer, base, bytes, buffer_id);
     make_room(1, bytes);

@@ -287,6 +287,81 @@ TEST(Ipc, EventsOrderStreamsOfTwoProcesses) {
         });
 }
 
+/** The memory of a process that crashed with it mapped is not lost to its owner. */
+TEST(Ipc, MemoryComesBackFromAUserThatCrashed) {
+    constexpr size_t kSize = size_t{4} << 20;
+    in_pair(
+        [](Peer peer) {
+            start();
+            size_t before = 0;
+            size_t now = 0;
+            size_t total = 0;
+            EXPECT_OK(cuMemGetInfo(&before, &total));
+            const CUdeviceptr mine = allocate(kSize);
+            peer.send(export_of(mine));
+            peer.barrier();
+            EXPECT_OK(cuMemFree(mine));
+            EXPECT_OK(cuMemGetInfo(&now, &total));
+            EXPECT_EQ(now, before - kSize);
+            peer.send('c');
+            char byte = 0;
+            EXPECT_EQ(read(peer.socket(), &byte, 1), 0);  // it has ended
+            for (int i = 0; i < 1000 && now != before; ++i) {
+                usleep(1000);
+                EXPECT_OK(cuMemGetInfo(&now, &total));
+            }
+            EXPECT_EQ(now, before);
+        },
+        [](Peer peer) {
+            start();
+            CUdeviceptr theirs = 0;
+            EXPECT_OK(cuIpcOpenMemHandle(&theirs, peer.receive<CUipcMemHandle>(), kLazy));
+            peer.barrier();
+            peer.receive<char>();
+            _exit(testing::Test::HasFailure() ? 1 : 0);  // nothing is closed
+        });
+}
+
+/** SOFTCUDA_IPC: what some drivers do. */
+TEST(Ipc, Oddities) {
+    setenv("SOFTCUDA_IPC", "base,hollow,leak", 1);
+    in_pair(
+        [](Peer peer) {
+            start();
+            const CUdeviceptr mine = allocate(4096);
+            CUipcMemHandle handle{};
+            EXPECT_EQ(cuIpcGetMemHandle(&handle, mine + 1), CUDA_ERROR_INVALID_VALUE);
+            peer.send(export_of(mine));
+
+            CUmemAllocationProp props{};
+            props.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+            props.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+            CUmemGenericAllocationHandle part = 0;
+            CUdeviceptr mapped = 0;
+            EXPECT_OK(cuMemCreate(&part, size_t{2} << 20, &props, 0));
+            EXPECT_OK(cuMemAddressReserve(&mapped, size_t{2} << 20, 0, 0, 0));
+            EXPECT_OK(cuMemMap(mapped, size_t{2} << 20, 0, part, 0));
+            EXPECT_EQ(attribute<unsigned>(mapped, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE),
+                      0U);
+            peer.send(export_of(mapped));
+            peer.barrier();
+        },
+        [](Peer peer) {
+            start();
+            const auto handle = peer.receive<CUipcMemHandle>();
+            CUdeviceptr theirs = 0;
+            const int before = dup(0);
+            EXPECT_OK(cuIpcOpenMemHandle(&theirs, handle, kLazy));
+            EXPECT_OK(cuIpcCloseMemHandle(theirs));
+            const int after = dup(0);
+            EXPECT_GT(after, before + 1);
+            EXPECT_EQ(cuIpcOpenMemHandle(&theirs, peer.receive<CUipcMemHandle>(), kLazy),
+                      CUDA_ERROR_INVALID_VALUE);
+            peer.barrier();
+        });
+    unsetenv("SOFTCUDA_IPC");
+}
+
 /** A thousand rounds at one address leave no handle open and never show old data. */
 TEST(Ipc, RepeatedReuseOfOneAddress) {
     constexpr int kRounds = 1000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Special values by type, and their pairs.
-#include "tests/mpi/op_values.hpp"
+#include "tests/support/op_values.hpp"
 
 #include <cmath>
 #include <cstring>
