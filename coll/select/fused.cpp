@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "coll/select/model.hpp"
+
 namespace beeline::coll::select {
 namespace {
 
@@ -52,6 +54,9 @@ constinit const Algorithm* const kAll[] = {&kOneShot, &kTwoShot};
 constexpr double kLaunch = 5e-6;
 constexpr double kHop = 1e-6;
 constexpr double kSecondsPerByte = 1.0 / 50e9;
+/// What a step of a schedule on device memory costs besides its message: a launch, and a wait for
+/// it. Where fused algorithms are available, device memory is what calls have used so far.
+constexpr double kDeviceStep = 8e-6;
 
 std::size_t most(const Algorithm* algorithm, const FusedFacts& facts) noexcept {
     return algorithm == &kOneShot ? facts.most_one_shot : facts.most_two_shot;
@@ -67,15 +72,6 @@ std::span<const Algorithm* const> fused_algorithms() noexcept {
     return kAll;
 }
 
-const Algorithm* find_fused(std::string_view name, const FusedFacts& facts, double bytes) noexcept {
-    for (const Algorithm* algorithm : kAll) {
-        if (name == algorithm->name && serves(algorithm, facts, bytes)) {
-            return algorithm;
-        }
-    }
-    return nullptr;
-}
-
 bool is_fused(const Algorithm* algorithm) noexcept {
     return std::find(std::begin(kAll), std::end(kAll), algorithm) != std::end(kAll);
 }
@@ -84,24 +80,37 @@ bool is_two_shot(const Algorithm* algorithm) noexcept {
     return algorithm == &kTwoShot;
 }
 
-const Algorithm* cheapest_fused(const FusedFacts& facts, int ranks, double bytes,
-                                double& seconds) noexcept {
+const Algorithm* prefer_fused(std::string_view word, const FusedFacts& facts,
+                              const Request& request, double bytes,
+                              const Algorithm* schedule) noexcept {
+    if (request.collective != plan::Collective::kAllreduce) {
+        return nullptr;
+    }
     const Algorithm* best = nullptr;
-    Request request;
-    request.size = ranks;
+    double least = 0;
     for (const Algorithm* algorithm : kAll) {
         if (!serves(algorithm, facts, bytes)) {
             continue;
         }
+        if (word == algorithm->name) {
+            return algorithm;
+        }
         const Cost cost = algorithm->cost(request, bytes);
         const double takes =
             kLaunch + cost.steps * kHop + (cost.bytes + cost.reduced) * kSecondsPerByte;
-        if (best == nullptr || takes < seconds) {
+        if (best == nullptr || takes < least) {
             best = algorithm;
-            seconds = takes;
+            least = takes;
         }
     }
-    return best;
+    if (best == nullptr || word != "auto") {
+        return nullptr;
+    }
+    if (schedule == nullptr) {
+        return best;
+    }
+    const Cost cost = schedule->cost(request, bytes);
+    return least < predict(cost, false) + cost.steps * kDeviceStep ? best : nullptr;
 }
 
 }  // namespace beeline::coll::select

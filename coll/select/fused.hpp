@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "coll/plan/algorithm.hpp"
 
@@ -19,15 +20,13 @@ struct FusedFacts {
 /// fused_one_shot and fused_two_shot of allreduce, which refuse to be built as schedules.
 std::span<const plan::Algorithm* const> fused_algorithms() noexcept;
 
-/// The one of that name if it can serve a vector of so many bytes, else null.
-const plan::Algorithm* find_fused(std::string_view name, const FusedFacts& facts,
-                                  double bytes) noexcept;
-
 bool is_fused(const plan::Algorithm* algorithm) noexcept;
 bool is_two_shot(const plan::Algorithm* algorithm) noexcept;
 
-/// The faster of those that can serve the vector, and the seconds it takes; null when none can.
-const plan::Algorithm* cheapest_fused(const FusedFacts& facts, int ranks, double bytes,
-                                      double& seconds) noexcept;
+/// What serves a call instead of the schedule that was chosen for it; null when that one stays.
+/// `word` is the parameter's: an algorithm named there wins, "auto" leaves it to the cost model.
+const plan::Algorithm* prefer_fused(std::string_view word, const FusedFacts& facts,
+                                    const plan::Request& request, double bytes,
+                                    const plan::Algorithm* schedule) noexcept;
 
 }  // namespace beeline::coll::select

@@ -48,10 +48,6 @@ const config::Row* row_of(Collective collective) noexcept {
 /// Slices worth trying: a pipeline gains little from more.
 constexpr int kMostSlices = 64;
 
-/// What a step of a schedule on device memory costs besides its message: a launch, and a wait for
-/// it. Where fused algorithms are available, device memory is what calls have used so far.
-constexpr double kDeviceStep = 8e-6;
-
 /// The model's best number of slices for one algorithm, and what that costs.
 struct Estimate {
     int slices = 1;
@@ -91,10 +87,6 @@ Choice choose(const Facts& facts, const config::Params& params) noexcept {
     if (word == "staged") {
         return {nullptr, 1, "asked for by parameter"};
     }
-    if (const plan::Algorithm* fused = find_fused(word, facts.fused, facts.bytes);
-        fused != nullptr && collective == Collective::kAllreduce) {
-        return {fused, 1, "asked for by parameter"};
-    }
     if (word != "auto") {
         const plan::Algorithm* named = plan::find(collective, word);
         if (named != nullptr && plan::refuses(*named, facts.request) == nullptr) {
@@ -112,14 +104,6 @@ Choice choose(const Facts& facts, const config::Params& params) noexcept {
             best = {algorithm, cost.slices, "the cheapest by the cost model"};
             least = cost.seconds;
         }
-    }
-    double seconds = 0;
-    if (const plan::Algorithm* fused =
-            cheapest_fused(facts.fused, facts.request.size, facts.bytes, seconds);
-        fused != nullptr && collective == Collective::kAllreduce &&
-        (best.algorithm == nullptr ||
-         seconds < least + kDeviceStep * best.algorithm->cost(facts.request, facts.bytes).steps)) {
-        best = {fused, 1, "the cheapest by the cost model"};
     }
     if (best.algorithm == nullptr) {
         best.reason = "no algorithm serves this call";

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "coll/plan/algorithm.hpp"
-#include "coll/select/fused.hpp"
 #include "config/config.hpp"
 
 namespace beeline::coll::select {
@@ -19,12 +18,10 @@ struct Facts {
     double bytes = 0;
     /// False where no rank knows the sizes of all (gatherv, alltoallv ...): `bytes` is not read.
     bool bytes_known = true;
-    FusedFacts fused;
 };
 
 struct Choice {
-    const plan::Algorithm* algorithm =
-        nullptr;              ///< null: the previous module, on host copies; may be is_fused()
+    const plan::Algorithm* algorithm = nullptr;  ///< null: the previous module, on host copies
     int slices = 1;           ///< pieces of a block, for algorithms that pipeline
     const char* reason = "";  ///< why, for people; never null
 };

@@ -33,8 +33,7 @@ void watch_finalize() {
     });
 }
 
-}  // namespace
-
+/// What fused algorithms can do for the call.
 beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline::coll::Call& call,
                                             ompi_communicator_t* comm) {
     beeline::coll::select::FusedFacts facts;
@@ -73,6 +72,24 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
         facts = {true, fused.most_one_shot(), fused.most_two_shot()};
     }
     return facts;
+}
+
+}  // namespace
+
+void prefer_fused(Schedules& schedules, const beeline::coll::Call& call, ompi_communicator_t* comm,
+                  const beeline::coll::select::Facts& facts,
+                  beeline::coll::select::Choice& choice) {
+    const beeline::coll::select::FusedFacts fused = ask_fused(schedules, call, comm);
+    const std::string_view word =
+        beeline::coll::select::wanted(Collective::kAllreduce, config::params());
+    if (const auto* algorithm = beeline::coll::select::prefer_fused(word, fused, facts.request,
+                                                                    facts.bytes, choice.algorithm);
+        algorithm != nullptr) {
+        choice = {};
+        choice.algorithm = algorithm;
+        choice.reason =
+            word == "auto" ? "the cheapest by the cost model" : "asked for by parameter";
+    }
 }
 
 Status start_fused(Schedules& schedules, const beeline::coll::Call& call, bool two_shot) {

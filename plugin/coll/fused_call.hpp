@@ -4,15 +4,17 @@
 
 #include "coll/collective.hpp"
 #include "coll/exec/fused.hpp"
+#include "coll/select/fused.hpp"
 #include "plugin/coll/schedules.hpp"
 
 namespace beeline::plugin::coll {
 
-/// What fused algorithms can do for a blocking allreduce, from facts equal on all ranks. The ranks
-/// may exchange messages to find out. (Other forms are never fused: a kernel that waits for ranks
-/// which do something else meanwhile could stand in their way.)
-beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline::coll::Call& call,
-                                            ompi_communicator_t* comm);
+/// Takes one kernel instead of the schedule chosen for a blocking allreduce, where it can and
+/// should, from facts equal on all ranks. The ranks may exchange messages to find out. (Other forms
+/// are never fused: a kernel that waits for ranks which do something else meanwhile could stand in
+/// their way.)
+void prefer_fused(Schedules& schedules, const beeline::coll::Call& call, ompi_communicator_t* comm,
+                  const beeline::coll::select::Facts& facts, beeline::coll::select::Choice& choice);
 
 /// Starts one.
 Status start_fused(Schedules& schedules, const beeline::coll::Call& call, bool two_shot);

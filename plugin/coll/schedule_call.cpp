@@ -57,10 +57,10 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     } else if (family.sizes_known) {
         idle_ = call_.sizes.count == 0 && family.collective != Collective::kBarrier;
     }
-    if (blocking) {
-        facts.fused = ask_fused(schedules, call_, comm);
-    }
     choice_ = beeline::coll::select::choose(facts, config::params());
+    if (blocking) {
+        prefer_fused(schedules, call_, comm, facts, choice_);
+    }
     if (choice_.algorithm == nullptr) {
         return false;
     }

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "coll/select/fused.hpp"
 #include "coll/select/select.hpp"
 
 namespace beeline::coll::select {
@@ -113,25 +114,23 @@ TEST(Select, WhatIsChosenIsNeverRefused) {
 }
 
 TEST(Select, OneKernelServesShortVectorsWhereAllRanksAgreed) {
-    Facts facts = facts_of(Collective::kAllreduce, 4, 1024);
-    const config::Params automatic;
-    EXPECT_FALSE(is_fused(choose(facts, automatic).algorithm));
-    facts.fused = {true, 65536, 131072};
-    EXPECT_TRUE(is_fused(choose(facts, automatic).algorithm));
-    EXPECT_FALSE(is_two_shot(choose(facts, automatic).algorithm));
-    const config::Params two_shot = with(Collective::kAllreduce, "fused_two_shot");
-    EXPECT_TRUE(is_two_shot(choose(facts, two_shot).algorithm));
-    facts.bytes = 100000;
-    const config::Params one_shot = with(Collective::kAllreduce, "fused_one_shot");
-    EXPECT_FALSE(is_fused(choose(facts, one_shot).algorithm) &&
-                 !is_two_shot(choose(facts, one_shot).algorithm));
-    facts.bytes = 1e6;
-    EXPECT_FALSE(is_fused(choose(facts, two_shot).algorithm));
-    facts.bytes = 0;
-    EXPECT_FALSE(is_fused(choose(facts, automatic).algorithm));
-    facts.bytes = 1024;
-    facts.request.collective = Collective::kBcast;
-    EXPECT_FALSE(is_fused(choose(facts, automatic).algorithm));
+    const Facts facts = facts_of(Collective::kAllreduce, 4, 1024);
+    const plan::Algorithm* schedule = plan::find(Collective::kAllreduce, "one_shot");
+    const FusedFacts able = {true, 65536, 131072};
+    const auto prefer = [&](const char* word, const FusedFacts& fused, double bytes) {
+        const plan::Algorithm* found = prefer_fused(word, fused, facts.request, bytes, schedule);
+        return std::string(found == nullptr ? "" : found->name);
+    };
+    EXPECT_EQ(prefer("auto", able, 1024), "fused_one_shot");
+    EXPECT_EQ(prefer("auto", able, 131072), "fused_two_shot");
+    EXPECT_EQ(prefer("auto", able, 131073), "");
+    EXPECT_EQ(prefer("auto", able, 0), "");
+    EXPECT_EQ(prefer("auto", {}, 1024), "");
+    EXPECT_EQ(prefer("ring", able, 1024), "");
+    EXPECT_EQ(prefer("fused_two_shot", able, 1024), "fused_two_shot");
+    EXPECT_EQ(prefer("fused_one_shot", able, 65537), "");
+    const Facts other = facts_of(Collective::kBcast, 4, 1024);
+    EXPECT_EQ(prefer_fused("auto", able, other.request, 1024, schedule), nullptr);
 }
 
 }  // namespace
