@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "coll/exec/fused_kernels.hpp"
 #include "cuda/context.hpp"
 
 namespace beeline::coll::exec {
@@ -152,7 +153,10 @@ FusedWorkspace* reuse(State& all, CUcontext context, std::size_t bytes) noexcept
             owned->in_use = true;
             return &workspace;
         }
-        owned->dirty = true;  // of a context that was reset
+        // Of a context that was reset: so are its kernels, and the handles may be others' now.
+        owned->dirty = true;
+        workspace.stream.forget();
+        forget_fused_kernels(context);
     }
     return nullptr;
 }
@@ -283,7 +287,9 @@ void free_fused_workspaces() noexcept {
         const cuda::ContextScope scope(*workspace.driver, workspace.context);
         const bool gone = scope.result() != CUDA_SUCCESS || !alive(workspace);
         destroy(workspace, gone);
-        if (scope.result() == CUDA_SUCCESS) {
+        if (gone) {
+            workspace.stream.forget();
+        } else {
             workspace.stream = {};
         }
     }
