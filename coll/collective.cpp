@@ -55,7 +55,6 @@ Status Operation::bring_input() noexcept {
     const bool mixed =
         reduces && call_.input != nullptr && call_.output != nullptr && !same_place(from, to);
     const memory::Pointer& where = mixed ? to : place;
-    engine_ = &host_;
     exec::ReduceEngine* room = &host_room_;
     if (where.on_device()) {
         device_.bind(where);
@@ -83,7 +82,7 @@ Status Operation::bring_input() noexcept {
     return copied;
 }
 
-Status Operation::begin_round() noexcept {
+Status Operation::begin_round(Status failed) noexcept {
     exec::Data data{call_.input, call_.output, call_.sizes, call_.element, call_.type, call_.op};
     if (rounds_ > 1) {
         const plan::Piece part = plan::round_of(call_.sizes.count, rounds_, round_);
@@ -96,7 +95,7 @@ Status Operation::begin_round() noexcept {
         }
         data.sizes.count = part.count;
     }
-    return executor_.begin(*schedule_, data, *engine_, *transport_);
+    return executor_.begin(*schedule_, data, *engine_, *transport_, failed);
 }
 
 Status Operation::prepare(const Call& call) noexcept {
@@ -109,8 +108,8 @@ Status Operation::prepare(const Call& call) noexcept {
         rounds_ = std::max<std::size_t>(
             (call.sizes.count * call.element + kRoundBytes - 1) / kRoundBytes, 1);
     }
-    const Status brought = bring_input();
-    return brought == Status::kOk ? begin_round() : brought;
+    engine_ = &host_;
+    return begin_round(call.failed == Status::kOk ? bring_input() : call.failed);
 }
 
 void Operation::finish() noexcept {
@@ -132,7 +131,7 @@ bool Operation::advance(exec::Patience patience) noexcept {
             finish();
             break;
         }
-        if (const Status begun = begin_round(); begun != Status::kOk) {
+        if (const Status begun = begin_round(status_); begun != Status::kOk) {
             // The memory that this round needs was there for the round before: peers wait for
             // messages that never come, so this must not happen silently.
             log(LogLevel::kError, "a collective ends early: %s", to_string(begun));

@@ -33,6 +33,9 @@ struct Call {
     kernel::Op op = kernel::Op::kSum;
     std::span<const plan::Edge> sources;
     std::span<const plan::Edge> targets;
+    /// What went wrong on this rank before, so that it has nothing to give: the call fails, here
+    /// and on all ranks that depend on it, and nobody waits for ever. Buffers are not touched.
+    Status failed = Status::kOk;
 };
 
 /// What was done, for reports.
@@ -56,7 +59,7 @@ class Operation {
     friend class Context;
 
     Status prepare(const Call& call) noexcept;
-    Status begin_round() noexcept;
+    Status begin_round(Status failed) noexcept;
     Status bring_input() noexcept;
     void finish() noexcept;
 

@@ -2,7 +2,13 @@
 # library that keeps all state once. The components find it relative to themselves, so the whole can
 # be installed anywhere, and are linked to the file that was just built rather than to an installed one.
 plugin_cppflags = $(AM_CPPFLAGS) -DOMPI_SKIP_MPICXX=1 -isystem $(top_srcdir)/plugin/compat/include $(OMPI_CPPFLAGS)
-plugin_ldflags = -module -avoid-version -shared -Wl,-z,defs \
+# What the sanitizers call is in the program alone.
+if SANITIZED
+no_undefined =
+else
+no_undefined = -Wl,-z,defs
+endif
+plugin_ldflags = -module -avoid-version -shared $(no_undefined) \
 	-Wl,--version-script=$(top_srcdir)/plugin/exports.map -Wl,-rpath,'$$ORIGIN/../beeline' \
 	-Wl,--no-as-needed,.libs/libbeeline.so
 plugin_libadd = $(OMPI_LIBS) -ldl
@@ -15,7 +21,7 @@ plugin_common_sources = \
 corelib_LTLIBRARIES = libbeeline.la
 libbeeline_la_SOURCES =
 nodist_EXTRA_libbeeline_la_SOURCES = links_as_cxx.cpp
-libbeeline_la_LDFLAGS = -avoid-version -shared -Wl,-z,defs -Wl,-Bsymbolic-functions \
+libbeeline_la_LDFLAGS = -avoid-version -shared $(no_undefined) -Wl,-Bsymbolic-functions \
 	-Wl,--version-script=$(top_srcdir)/plugin/libbeeline.map
 libbeeline_la_LIBADD = libcore.la
 libbeeline_la_DEPENDENCIES = libcore.la $(top_srcdir)/plugin/libbeeline.map
@@ -36,7 +42,8 @@ mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/flat.cpp plugin/coll/flat.hpp plugin/coll/resolve.cpp plugin/coll/resolve.hpp \
 	plugin/coll/schedule_call.cpp plugin/coll/schedule_call.hpp \
 	plugin/coll/schedule_request.cpp plugin/coll/schedule_request.hpp \
-	plugin/coll/scheduled.hpp plugin/coll/schedules.cpp plugin/coll/schedules.hpp \
+	plugin/coll/neighbors.cpp \
+	plugin/coll/parameters.cpp plugin/coll/parameters.hpp plugin/coll/scheduled.hpp plugin/coll/schedules.cpp plugin/coll/schedules.hpp \
 	plugin/coll/shapes.hpp \
 	plugin/coll/staged_call.hpp plugin/coll/transport.cpp plugin/coll/transport.hpp \
 	plugin/coll/wrap.hpp plugin/extension/extension.hpp \

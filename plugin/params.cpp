@@ -44,6 +44,12 @@ void write_help(const config::Row& row, char (&help)[kHelpBytes]) noexcept {
     }
 }
 
+/// Whether tools may write it while the job runs: the algorithms of collectives (see
+/// plugin/coll/parameters.hpp).
+bool is_writable(const config::Row& row) noexcept {
+    return std::strcmp(row.component, "coll") == 0 && row.kind == config::Kind::kChoice;
+}
+
 /// Refuses parameters of this component that the table does not know. Open MPI would ignore them,
 /// and the user would believe in them. mpirun hands every --mca pair to the ranks through the
 /// environment.
@@ -93,10 +99,18 @@ Status register_params(const char* component, const mca_base_component_t* owner)
         char help[kHelpBytes];
         write_help(row, help);
         value = const_cast<char*>(row.initial);  // Open MPI copies the default
-        if (mca_base_component_var_register(owner, row.name, help, MCA_BASE_VAR_TYPE_STRING,
-                                            nullptr, 0, mca_base_var_flag_t{}, OPAL_INFO_LVL_4,
-                                            MCA_BASE_VAR_SCOPE_READONLY, &value) < 0) {
+        const bool writable = is_writable(row);
+        const int variable = mca_base_component_var_register(
+            owner, row.name, help, MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
+            writable ? MCA_BASE_VAR_FLAG_SETTABLE : mca_base_var_flag_t{}, OPAL_INFO_LVL_4,
+            writable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, &value);
+        if (variable < 0) {
             return Status::kNoMemory;
+        }
+        mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+        if (mca_base_var_get_value(variable, nullptr, &source, nullptr) == OPAL_SUCCESS &&
+            source != MCA_BASE_VAR_SOURCE_DEFAULT) {
+            config::note_given(config::params(), row);
         }
         const char* text = value != nullptr ? value : "";
         if (config::set(config::params(), row, text) != Status::kOk) {
@@ -104,6 +118,19 @@ Status register_params(const char* component, const mca_base_component_t* owner)
         }
     }
     return outcome;
+}
+
+const config::Row* find_row(const char* component, const char* name) noexcept {
+    for (const config::Row& row : config::rows()) {
+        if (std::strcmp(row.component, component) == 0 && std::strcmp(row.name, name) == 0) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+const char* text_of(const config::Row& row) noexcept {
+    return values[&row - config::rows().data()];
 }
 
 void stop_refused(const char* component) noexcept {

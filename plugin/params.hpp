@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "config/config.hpp"
 #include "plugin/compat/ompi.hpp"
 
 namespace beeline::plugin {
@@ -13,6 +14,13 @@ namespace beeline::plugin {
 /// range were then logged, and the process must not start (see stop_refused). Never called from two
 /// threads.
 Status register_params(const char* component, const mca_base_component_t* owner) noexcept;
+
+/// The row of that name, or null.
+const config::Row* find_row(const char* component, const char* name) noexcept;
+
+/// What Open MPI holds as the row's value now: tools may have written it since it was registered.
+/// Null when it was never registered.
+const char* text_of(const config::Row& row) noexcept;
 
 /// Ends the job because a parameter was refused: a component that merely failed to open would be
 /// left out in silence.

@@ -23,12 +23,19 @@ core_sources = \
 	src/mover/cuda_ipc/verdicts.hpp \
 	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
 	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
-	src/protocol/path.cpp src/protocol/path.hpp src/protocol/select.cpp src/protocol/select.hpp \
+	src/protocol/bounce.cpp src/protocol/cost.hpp src/protocol/eager_device.cpp src/protocol/eager_host.cpp \
+	src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
+	src/protocol/fragments.cpp src/protocol/ipc.hpp src/protocol/ipc_get.cpp \
+	src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
+	src/protocol/protocol.hpp src/protocol/rendezvous_ucx.cpp src/protocol/select.cpp \
+	src/protocol/select.hpp src/protocol/self_copy.cpp src/protocol/staged.cpp \
+	src/protocol/table.cpp \
 	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
 	src/engine/background.cpp src/engine/background.hpp \
 	src/engine/bounce.cpp src/engine/device_state.hpp src/engine/offers.cpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
 	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
+	src/engine/put.cpp src/engine/trace.cpp src/engine/ways.cpp src/engine/ways.hpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
 	src/engine/send.cpp src/engine/small.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS)

@@ -24,4 +24,12 @@ bin_PROGRAMS += beeline-plan
 beeline_plan_SOURCES = tools/beeline-plan/main.cpp tools/beeline-plan/plan.hpp \
 	tools/beeline-plan/show.cpp tools/beeline-plan/verify.cpp
 beeline_plan_LDADD = libplanjson.la libvalidate.la libcore.la
+
+bin_PROGRAMS += beeline-info
+beeline_info_SOURCES = \
+	tools/beeline-info/host.cpp tools/beeline-info/host.hpp \
+	tools/beeline-info/main.cpp \
+	tools/beeline-info/settings.cpp tools/beeline-info/settings.hpp
+beeline_info_CPPFLAGS = $(AM_CPPFLAGS)
+beeline_info_LDADD = libcore.la -ldl
 endif

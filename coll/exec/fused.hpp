@@ -79,6 +79,10 @@ class Fused {
     /// follow fail.
     Status start(const Call& call) noexcept;
 
+    /// Instead of start(), where this rank has no data for the call: the peers are told. Returns
+    /// `why`.
+    Status fail(Status why) noexcept { return state_ == State::kReady ? broken(why) : why; }
+
     /// kRetry while under way; else the outcome. A peer that does not come in time ends the call
     /// with kIo, after a line that names it.
     Status poll() noexcept;

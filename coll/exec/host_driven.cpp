@@ -12,7 +12,7 @@ namespace beeline::coll::exec {
 using plan::is_message;
 
 Status HostDriven::begin(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
-                         Transport& transport) noexcept {
+                         Transport& transport, Status failed) noexcept {
     for (const plan::Op& op : schedule.ops) {
         if (op.kind == plan::OpKind::kReceiveReduce) {
             return Status::kUnsupported;
@@ -33,14 +33,15 @@ Status HostDriven::begin(const plan::Schedule& schedule, const Data& data, Reduc
         return Status::kNoMemory;
     }
     scratch_ = nullptr;
-    if (layout_->scratch() > 0) {
+    status_ = failed;
+    if (layout_->scratch() > 0 && status_ == Status::kOk) {
         const auto scratch = engine.scratch(layout_->scratch() * data_.element);
-        if (!scratch) {
-            return scratch.status();
+        if (scratch) {
+            scratch_ = static_cast<std::byte*>(scratch.value());
+        } else {
+            status_ = scratch.status();
         }
-        scratch_ = static_cast<std::byte*>(scratch.value());
     }
-    status_ = Status::kOk;
     next_ = oldest_ = 0;
     computed_ = false;
     flushed_ = last_compute_ = -1;
@@ -174,10 +175,11 @@ void HostDriven::start_message(std::size_t index) noexcept {
         states_[index] = State::kComplete;  // empty here, and so at the peer
         return;
     }
-    const std::size_t bytes = piece.count * data_.element;
-    const Result<Handle> handle =
-        sends ? transport_->send(piece.address, bytes, op.peer, op.channel)
-              : transport_->receive(piece.address, bytes, op.peer, op.channel);
+    const bool good = status_ == Status::kOk;
+    void* address = good ? piece.address : nullptr;
+    const std::size_t bytes = good ? piece.count * data_.element : 0;
+    const Result<Handle> handle = sends ? transport_->send(address, bytes, op.peer, op.channel)
+                                        : transport_->receive(address, bytes, op.peer, op.channel);
     if (!handle) {
         note(handle.status());
         states_[index] = State::kComplete;

@@ -31,15 +31,17 @@ enum class Patience { kReturn, kWait };
 class HostDriven {
  public:
     /// Prepares a run; nothing is sent yet. All but `data` itself, whose tables count as well, must
-    /// stay until the run is complete. kNoMemory when memory for the scratch or the tables is
-    /// refused, kUnsupported when the schedule has fused ops (plan::split first); there is then
-    /// nothing to advance.
+    /// stay until the run is complete. `failed` is what went wrong on this rank before: the run is
+    /// then a failed one from its start, and no buffer is touched; so it is when memory for the
+    /// scratch is refused. kNoMemory when memory for the tables is refused, kUnsupported when the
+    /// schedule has fused ops (plan::split first); there is then nothing to advance.
     Status begin(const plan::Schedule& schedule, const Data& data, ReduceEngine& engine,
-                 Transport& transport) noexcept;
+                 Transport& transport, Status failed = Status::kOk) noexcept;
 
     /// Does what can be done now, or waits until all is done. True once the run is complete;
-    /// status() then says how it went. After a failure the messages still go out and come in, so
-    /// that no peer waits for ever, but the result is undefined.
+    /// status() then says how it went. After a failure the messages still go out, empty, and come
+    /// in: no peer waits for ever, and each learns from a message that is too short that the result
+    /// is undefined.
     bool advance(Patience patience) noexcept;
 
     /// The first failure of the run.

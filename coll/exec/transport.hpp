@@ -26,7 +26,8 @@ class Transport {
     /// complete.
     virtual Result<Handle> send(const void* address, std::size_t bytes, int peer,
                                 int channel) noexcept = 0;
-    /// Starts receiving exactly `bytes` into `address`.
+    /// Starts receiving `bytes` into `address`. A message of another length is a failure: of too
+    /// few bytes, one of its sender's.
     virtual Result<Handle> receive(void* address, std::size_t bytes, int peer,
                                    int channel) noexcept = 0;
     /// Waits until all are complete, whatever their outcome, and forgets them; the first failure is

@@ -55,8 +55,8 @@ Piece Layout::block(const Blocks& blocks, std::uint32_t index) const noexcept {
         case Cut::kScattered:
             break;
     }
-    if (blocks.number <= 1) {
-        return {0, blocks.count};
+    if (blocks.table->counts.empty()) {
+        return {0, blocks.count};  // the only one
     }
     return {blocks.table->displacements[index], blocks.table->counts[index]};
 }

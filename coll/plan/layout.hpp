@@ -23,8 +23,8 @@ struct Sizes {
     /// Of the vector; or of every block (Cut::kEqual); or of the one block of a buffer that has one
     /// only, where blocks vary.
     std::size_t count = 0;
-    BlockTable input;   ///< where blocks vary and the input has several
-    BlockTable output;  ///< where blocks vary and the output has several
+    BlockTable input;   ///< where blocks vary and the input has several; else it may be empty
+    BlockTable output;  ///< as `input`
 };
 
 /// Maps places to elements. Copies nothing: the tables in `sizes` must outlive it. In scratch,

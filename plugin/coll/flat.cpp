@@ -2,6 +2,7 @@
 // Blocks of bytes out of counts, displacements and datatypes.
 #include "plugin/coll/flat.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "memory/copy.hpp"
@@ -100,57 +101,80 @@ Status move_block(bool fetch, const Piece& piece, void* base, std::byte* packed)
 
 }  // namespace
 
-Status Flat::describe(const Buffer& in, const Buffer& out, bool scattered) {
+/// Where the lowest block with data lies: addresses below it may be of other memory. Nothing has
+/// data: 0.
+std::ptrdiff_t Flat::first_place(const Buffer& buffer) const noexcept {
+    std::ptrdiff_t lowest = 0;
+    bool any = false;
+    for (std::size_t index = 0; index < counts_.size(); ++index) {
+        const Piece piece = block_of(buffer, block_at(index));
+        if (piece.count * piece.type->super.size != 0) {
+            const std::ptrdiff_t place = piece.offset + piece.type->super.true_lb;
+            lowest = any ? std::min(lowest, place) : place;
+            any = true;
+        }
+    }
+    return lowest;
+}
+
+Status Flat::describe(const Buffer& in, const Buffer& out, bool scattered,
+                      const std::vector<int>* picked) {
     in_ = in;
     out_ = out;
+    picked_ = picked;
     const Buffer& whole = out.amount != Amount::kNothing ? out : in;
-    const std::size_t blocks = blocks_of(whole);
+    const std::size_t blocks =
+        picked != nullptr && whole.amount != Amount::kOne ? picked->size() : blocks_of(whole);
+    if (whole.amount == Amount::kOne || whole.amount == Amount::kNothing) {
+        picked_ = nullptr;
+    }
     counts_.resize(blocks);
     displacements_.resize(blocks);
     bytes_ = 0;
-    std::ptrdiff_t first = 0;
-    bool gapless = true;
+    const std::ptrdiff_t first = first_place(whole);
+    // Blocks relative to MPI_BOTTOM may lie in different kinds of memory.
+    bool gapless = !(scattered && whole.address == MPI_BOTTOM);
     for (std::size_t index = 0; index < blocks; ++index) {
-        const Piece piece = block_of(whole, index);
+        const Piece piece = block_of(whole, block_at(index));
         std::ptrdiff_t offset = 0;
         counts_[index] = piece.count * piece.type->super.size;
+        displacements_[index] = bytes_;
         if (counts_[index] == 0) {
-            displacements_[index] = bytes_;
             continue;
         }
         gapless = gapless && is_contiguous(piece.type, piece.count, offset);
-        const std::ptrdiff_t place = piece.offset + offset;
-        if (bytes_ == 0 && !scattered) {
-            first = place;
-        }
-        // Blocks that follow each other: the first of them says where they begin.
-        gapless = gapless && (scattered || place - first == static_cast<std::ptrdiff_t>(bytes_));
-        displacements_[index] = static_cast<std::size_t>(place - first);
+        const std::ptrdiff_t place = piece.offset + offset - first;
+        gapless = gapless && (scattered || place == static_cast<std::ptrdiff_t>(bytes_));
+        displacements_[index] = static_cast<std::size_t>(place);
         bytes_ += counts_[index];
     }
-    in_packed_ = !gapless;
-    if (gapless) {
-        address_ = at(whole.address, first);
-        return Status::kOk;
-    }
+    in_packed_ = !gapless && bytes_ != 0;
+    address_ = at(whole.address, first);
+    return in_packed_ ? place_in_packed() : Status::kOk;
+}
+
+/// The blocks one after another in memory of our own.
+Status Flat::place_in_packed() {
     if (capacity_ < bytes_) {
         packed_.reset(new (std::nothrow) std::byte[bytes_]);
         capacity_ = packed_ == nullptr ? 0 : bytes_;
-        if (packed_ == nullptr) {
-            return Status::kNoMemory;
-        }
     }
     address_ = packed_.get();
     std::size_t end = 0;
-    for (std::size_t index = 0; index < blocks; ++index) {
+    for (std::size_t index = 0; index < counts_.size(); ++index) {
         displacements_[index] = end;
         end += counts_[index];
     }
-    return Status::kOk;
+    return packed_ == nullptr ? Status::kNoMemory : Status::kOk;
 }
 
 void Flat::clear() noexcept {
     in_ = out_ = {};
+    picked_ = nullptr;
+    if (capacity_ > kKept) {
+        packed_.reset();
+        capacity_ = 0;
+    }
     address_ = nullptr;
     bytes_ = 0;
     counts_.clear();
@@ -171,8 +195,9 @@ Status Flat::move(const Buffer& view, Direction direction) {
         return Status::kOk;
     }
     for (std::size_t index = 0; index < counts_.size(); ++index) {
-        if (counts_[index] != 0 && holds(view, index)) {
-            const Status status = move_block(direction == Direction::kFetch, block_of(view, index),
+        const std::size_t block = block_at(index);
+        if (counts_[index] != 0 && holds(view, block)) {
+            const Status status = move_block(direction == Direction::kFetch, block_of(view, block),
                                              view.address, packed_.get() + displacements_[index]);
             if (status != Status::kOk) {
                 return status;

@@ -18,11 +18,13 @@ class Flat {
  public:
     /// Describes the buffer that both views are of (either may be kNothing): the blocks of `in` are
     /// read, those of `out` written. With `scattered` blocks may lie anywhere, else they follow
-    /// each other. The caller's arrays must stay until deliver(). kNoMemory when a packed copy
-    /// finds no room.
-    Status describe(const Buffer& in, const Buffer& out, bool scattered);
+    /// each other. `picked` names the blocks that count, in their order; null: all of them. It and
+    /// the caller's arrays must stay until deliver(). kNoMemory when a packed copy finds no room;
+    /// the lengths of the blocks are known all the same.
+    Status describe(const Buffer& in, const Buffer& out, bool scattered,
+                    const std::vector<int>* picked = nullptr);
 
-    /// No buffer; keeps its memory for the next.
+    /// No buffer; keeps its memory for the next, unless it is much.
     void clear() noexcept;
 
     /// Brings the data of `in`, if it has gaps, for the operation to read.
@@ -42,8 +44,17 @@ class Flat {
 
  private:
     enum class Direction { kFetch, kDeliver };
+    /// The most of packed memory that is kept from one call to the next.
+    static constexpr std::size_t kKept = std::size_t{16} << 20;
+
+    std::size_t block_at(std::size_t index) const noexcept {
+        return picked_ == nullptr ? index : static_cast<std::size_t>((*picked_)[index]);
+    }
+    std::ptrdiff_t first_place(const Buffer& buffer) const noexcept;
+    Status place_in_packed();
     Status move(const Buffer& view, Direction direction);
 
+    const std::vector<int>* picked_ = nullptr;
     Buffer in_;
     Buffer out_;
     std::byte* address_ = nullptr;

@@ -60,7 +60,7 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
     Fused::Answer answer = fused.consider(terms, ompi_comm_size(comm), family);
     if (answer == Fused::Answer::kAgree) {
         watch_finalize();
-        PmlTransport transport(comm, schedules.next_operation());
+        PmlTransport transport(comm, schedules.next_operation(false));
         memory::Pointer place = memory::classify(call.output);
         if (!place.on_device() && call.input != nullptr) {
             place = memory::classify(call.input);
@@ -93,6 +93,9 @@ void prefer_fused(Schedules& schedules, const beeline::coll::Call& call, ompi_co
 }
 
 Status start_fused(Schedules& schedules, const beeline::coll::Call& call, bool two_shot) {
+    if (call.failed != Status::kOk) {
+        return schedules.fused().fail(call.failed);
+    }
     const void* input = call.in_place ? call.output : call.input;
     return schedules.fused().start(
         {input, call.output, call.sizes.count, call.type, call.op, two_shot});

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plugin/coll/fused_call.hpp"
+#include "plugin/coll/parameters.hpp"
 #include "plugin/machine.hpp"
 
 namespace beeline::plugin::coll {
@@ -21,7 +22,7 @@ bool present(const Buffer& buffer) noexcept {
 }  // namespace
 
 bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const Buffers& buffers,
-                           int root, ompi_op_t* op, ompi_communicator_t* comm, bool blocking) {
+                           int root, ompi_op_t* op, ompi_communicator_t* comm, Form form) {
     if (!schedules.serves(comm)) {
         return false;
     }
@@ -35,19 +36,35 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     described_ = Status::kOk;
     input_.clear();
     output_.clear();
-    if (op != nullptr ? !describe_reduction(family, buffers, op) : !describe(family, buffers)) {
+    if (!describe_call(family, buffers, op, comm) || !choose(family, comm, form)) {
         return false;
     }
+    transport_.emplace(comm, schedules.next_operation(form == Form::kPersistent));
+    return true;
+}
+
+bool ScheduleCall::describe_call(const Scheduled& family, const Buffers& buffers, ompi_op_t* op,
+                                 ompi_communicator_t* comm) {
+    if (op != nullptr) {
+        return describe_reduction(family, buffers, op);
+    }
+    return beeline::coll::plan::on_neighbors(family.collective) ? describe_neighbors(buffers, comm)
+                                                                : describe(family, buffers);
+}
+
+/// Only facts that are equal on all ranks may count here.
+bool ScheduleCall::choose(const Scheduled& family, ompi_communicator_t* comm, Form form) {
+    follow_parameter(family.collective);
     beeline::coll::select::Facts facts;
     facts.request.collective = family.collective;
     facts.request.size = ompi_comm_size(comm);
-    facts.request.root = root;
+    facts.request.root = call_.root;
     facts.request.commutative = call_.commutative;
     facts.request.cut = family.cut;
     // Where MPI wants either all ranks in place or none, it is a fact that all know.
     facts.request.in_place = call_.in_place && (family.collective == Collective::kAllgather ||
                                                 family.collective == Collective::kAlltoall);
-    facts.request.node_of = schedules.context().nodes();
+    facts.request.node_of = schedules_->context().nodes();
     facts.bytes_known = family.sizes_known;
     facts.bytes = static_cast<double>(call_.sizes.count * call_.element);
     if (family.sizes_known && family.cut != Cut::kEven && family.cut != Cut::kEqual) {
@@ -58,14 +75,10 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
         idle_ = call_.sizes.count == 0 && family.collective != Collective::kBarrier;
     }
     choice_ = beeline::coll::select::choose(facts, config::params());
-    if (blocking) {
-        prefer_fused(schedules, call_, comm, facts, choice_);
+    if (form == Form::kBlocking) {
+        prefer_fused(*schedules_, call_, comm, facts, choice_);
     }
-    if (choice_.algorithm == nullptr) {
-        return false;
-    }
-    transport_.emplace(comm, schedules.next_operation());
-    return true;
+    return choice_.algorithm != nullptr;
 }
 
 /// Predefined operations on predefined types. The arguments of a reduction are equal on all ranks,
@@ -125,9 +138,9 @@ bool ScheduleCall::describe(const Scheduled& family, const Buffers& buffers) {
     call_.in_place = family.collective == Collective::kScatter ? !present(buffers.receive_out)
                                                                : !present(buffers.send);
     described_ = input_.describe(buffers.send, Buffer{}, scattered);
-    if (described_ == Status::kOk) {
-        described_ = output_.describe(buffers.receive_in, buffers.receive_out, scattered);
-    }
+    // Lengths are needed even if the memory for one of the two was refused.
+    const Status other = output_.describe(buffers.receive_in, buffers.receive_out, scattered);
+    described_ = described_ == Status::kOk ? other : described_;
     call_.input = present(buffers.send) ? input_.address() : nullptr;
     const bool receives = present(buffers.receive_in) || present(buffers.receive_out);
     call_.output = receives ? output_.address() : nullptr;
@@ -142,14 +155,35 @@ bool ScheduleCall::describe(const Scheduled& family, const Buffers& buffers) {
     return true;
 }
 
+/// Blocks lie as the caller says; those of neighbours that are MPI_PROC_NULL are left out.
+bool ScheduleCall::describe_neighbors(const Buffers& buffers, ompi_communicator_t* comm) {
+    if (!schedules_->neighbors_known(comm)) {
+        return false;
+    }
+    const Schedules::Neighbors& neighbors = schedules_->neighbors();
+    call_.element = 1;
+    call_.sources = neighbors.sources;
+    call_.targets = neighbors.targets;
+    described_ = input_.describe(buffers.send, Buffer{}, true, &neighbors.target_blocks);
+    const Status other =
+        output_.describe(Buffer{}, buffers.receive_out, true, &neighbors.source_blocks);
+    described_ = described_ == Status::kOk ? other : described_;
+    call_.input = input_.address();
+    call_.output = output_.address();
+    call_.sizes.input = input_.table();
+    call_.sizes.output = output_.table();
+    return true;
+}
+
 Status ScheduleCall::begin() {
     operation_ = nullptr;
-    if (described_ != Status::kOk || idle_) {
-        return described_;
+    if (idle_) {
+        return Status::kOk;
     }
+    call_.failed = described_;
     for (Flat* side : {&input_, &output_}) {
-        if (const Status fetched = side->fetch(); fetched != Status::kOk) {
-            return fetched;
+        if (call_.failed == Status::kOk) {
+            call_.failed = side->fetch();
         }
     }
     if (beeline::coll::select::is_fused(choice_.algorithm)) {

@@ -25,10 +25,11 @@ class ScheduleCall {
     /// which. False: the previous module has to. `op` is null in calls without one. The caller's
     /// arrays and buffers must stay until the end.
     bool prepare(Schedules& schedules, const Scheduled& family, const Buffers& buffers, int root,
-                 ompi_op_t* op, ompi_communicator_t* comm, bool blocking);
+                 ompi_op_t* op, ompi_communicator_t* comm, Form form);
 
-    /// Starts. After a failure nothing is under way; peers may wait for this rank then, as for one
-    /// that never made the call.
+    /// Starts. Where memory for the data is refused, the call goes on and fails on all ranks that
+    /// depend on this one. Only when not even the smallest memory can be had, this fails: nothing
+    /// is under way then, and peers may wait for this rank, as for one that never made the call.
     Status begin();
 
     /// As Operation::advance(); with kWait the lock must not be held.
@@ -41,6 +42,10 @@ class ScheduleCall {
 
  private:
     bool describe(const Scheduled& family, const Buffers& buffers);
+    bool describe_neighbors(const Buffers& buffers, ompi_communicator_t* comm);
+    bool describe_call(const Scheduled& family, const Buffers& buffers, ompi_op_t* op,
+                       ompi_communicator_t* comm);
+    bool choose(const Scheduled& family, ompi_communicator_t* comm, Form form);
     bool describe_reduction(const Scheduled& family, const Buffers& buffers, ompi_op_t* op);
 
     Schedules* schedules_ = nullptr;

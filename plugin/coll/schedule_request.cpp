@@ -29,15 +29,22 @@ void destroy(ScheduleRequest* request) noexcept {
     OBJ_RELEASE(request);
 }
 
-void complete(ScheduleRequest* request) {
+void complete(ScheduleRequest* request) noexcept {
     request->under_way = false;
-    const Status status = request->call.finish();
-    if (request->let_go) {
-        destroy(request);
-        return;
+    Status status = Status::kNoMemory;
+    try {
+        status = request->call.finish();
+    } catch (const std::bad_alloc&) {
+        // as said above
     }
     base(request)->req_status.MPI_ERROR = to_ompi(status);
+    // The MPI layer gives back here what it holds for the request. The caller may free the request
+    // as soon as it sees this.
+    const bool let_go = request->let_go;
     ompi_request_complete(base(request), true);
+    if (let_go) {
+        destroy(request);
+    }
 }
 
 /// Takes those off the list that are complete by now, in the order in which they were started.
@@ -105,6 +112,7 @@ int start_requests(std::size_t count, ompi_request_t** requests) {
 void construct(opal_object_t* object) noexcept {
     auto* request = reinterpret_cast<ScheduleRequest*>(object);
     new (&request->call) ScheduleCall;
+    request->comm = nullptr;
     request->under_way = false;
     request->let_go = false;
     request->next = nullptr;
@@ -114,7 +122,11 @@ void construct(opal_object_t* object) noexcept {
 }
 
 void destruct(opal_object_t* object) noexcept {
-    reinterpret_cast<ScheduleRequest*>(object)->call.~ScheduleCall();
+    auto* request = reinterpret_cast<ScheduleRequest*>(object);
+    request->call.~ScheduleCall();
+    if (ompi_communicator_t* comm = request->comm; comm != nullptr) {
+        OBJ_RELEASE(comm);
+    }
 }
 
 OBJ_CLASS_DECLARATION(ScheduleRequest);
@@ -128,6 +140,9 @@ ScheduleRequest* new_schedule_request(ompi_communicator_t* comm, bool persistent
         ompi_request_t* outer = base(request);
         OMPI_REQUEST_INIT(outer, persistent);
         outer->req_mpi_object.comm = comm;
+        // The caller may free the communicator while the operation is under way or persists.
+        OBJ_RETAIN(comm);
+        request->comm = comm;
         outer->req_start = guarded<&start_requests>;
         outer->req_status = ompi_status_empty;
     }
@@ -157,6 +172,13 @@ int start_schedule_request(ScheduleRequest* request) {
     }
     request->next = nullptr;
     *end = request;
+    // What can start now does, so that it is under way while the caller computes. It is completed
+    // by progress only, when the MPI layer has had its turn with the new request.
+    if (!in_progress) {
+        in_progress = true;
+        request->call.advance(Patience::kReturn);
+        in_progress = false;
+    }
     return OMPI_SUCCESS;
 }
 

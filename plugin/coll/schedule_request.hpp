@@ -11,9 +11,10 @@ namespace beeline::plugin::coll {
 struct ScheduleRequest {
     ompi_coll_base_nbc_request_t super;
     ScheduleCall call;
-    bool under_way;         ///< in the list of those that progress moves on
-    bool let_go;            ///< freed by the caller while under way
-    ScheduleRequest* next;  ///< in that list
+    ompi_communicator_t* comm;  ///< retained
+    bool under_way;             ///< in the list of those that progress moves on
+    bool let_go;                ///< freed by the caller while under way
+    ScheduleRequest* next;      ///< in that list
 };
 
 /// A new request; null when there's no memory.

@@ -38,11 +38,16 @@ inline constexpr Scheduled kReduceScatterBlock{true, Collective::kReduceScatter,
 inline constexpr Scheduled kScan{true, Collective::kScan, Cut::kEven, true};
 inline constexpr Scheduled kScatter{true, Collective::kScatter, Cut::kEqual, true};
 inline constexpr Scheduled kScatterv{true, Collective::kScatter, Cut::kScattered, false};
-inline constexpr Scheduled kNeighborAllgather{};
-inline constexpr Scheduled kNeighborAllgatherv{};
-inline constexpr Scheduled kNeighborAlltoall{};
-inline constexpr Scheduled kNeighborAlltoallv{};
-inline constexpr Scheduled kNeighborAlltoallw{};
+inline constexpr Scheduled kNeighborAllgather{true, Collective::kNeighborAllgather, Cut::kScattered,
+                                              false};
+inline constexpr Scheduled kNeighborAllgatherv{true, Collective::kNeighborAllgather,
+                                               Cut::kScattered, false};
+inline constexpr Scheduled kNeighborAlltoall{true, Collective::kNeighborAlltoall, Cut::kScattered,
+                                             false};
+inline constexpr Scheduled kNeighborAlltoallv{true, Collective::kNeighborAlltoall, Cut::kScattered,
+                                              false};
+inline constexpr Scheduled kNeighborAlltoallw{true, Collective::kNeighborAlltoall, Cut::kScattered,
+                                              false};
 inline constexpr Scheduled kReduceLocal{};
 }  // namespace scheduled
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plugin/coll/transport.hpp"
 #include "plugin/gpu_fact.hpp"
 
 namespace beeline::plugin::coll {
@@ -21,10 +22,15 @@ std::recursive_mutex& Schedules::lock() noexcept {
     return mutex;
 }
 
+std::uint32_t Schedules::next_operation(bool persistent) noexcept {
+    // Either half repeats itself, long after whatever bore the number before is complete.
+    constexpr std::uint32_t kHalf = PmlTransport::kOperations / 2;
+    return persistent ? kHalf + persistent_operations_++ % kHalf : operations_++ % kHalf;
+}
+
 bool Schedules::serves(ompi_communicator_t* comm) {
     if (able_ == Able::kUnknown) {
-        const bool able = !OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1 && pml_is_ours() &&
-                          comm_has_gpu(comm);
+        const bool able = !OMPI_COMM_IS_INTER(comm) && pml_is_ours() && comm_has_gpu(comm);
         if (able) {
             context_ = std::make_unique<beeline::coll::Context>();
             fused_ = std::make_unique<beeline::coll::exec::Fused>();

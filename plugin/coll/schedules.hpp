@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "coll/collective.hpp"
 #include "coll/exec/fused.hpp"
@@ -15,8 +16,8 @@ namespace beeline::plugin::coll {
 /// One for each communicator; its memory is made by the first call that needs it.
 class Schedules {
  public:
-    /// Whether schedules can serve this communicator: an intra-communicator of several ranks with a
-    /// GPU somewhere, under Beeline's PML. All ranks come to the same answer.
+    /// Whether schedules can serve this communicator: an intra-communicator with a GPU
+    /// somewhere, under Beeline's PML. All ranks come to the same answer.
     bool serves(ompi_communicator_t* comm);
 
     /// The lock of all communicators' contexts: operations are begun, moved on and released under
@@ -30,14 +31,30 @@ class Schedules {
     /// Whether all ranks are known to be on one node.
     bool one_node() const noexcept { return one_node_; }
 
-    /// A number for one operation, equal on all ranks, as they begin their operations in one order.
-    std::uint32_t next_operation() noexcept { return next_operation_++; }
+    /// A number for one operation, equal on all ranks, as they prepare their operations in one
+    /// order. Persistent ones, which may live long, have numbers of their own.
+    std::uint32_t next_operation(bool persistent) noexcept;
+
+    /// The edges of a communicator with a topology, and the caller's block that each stands for:
+    /// neighbours that are MPI_PROC_NULL have none.
+    struct Neighbors {
+        std::vector<beeline::coll::plan::Edge> sources;
+        std::vector<beeline::coll::plan::Edge> targets;
+        std::vector<int> source_blocks;
+        std::vector<int> target_blocks;
+    };
+    /// Found at the first call. False when the communicator has no topology.
+    bool neighbors_known(ompi_communicator_t* comm);
+    const Neighbors& neighbors() const noexcept { return neighbors_; }
 
  private:
     enum class Able : unsigned char { kUnknown, kNo, kYes };
     Able able_ = Able::kUnknown;
-    std::uint32_t next_operation_ = 0;
     bool one_node_ = false;
+    std::uint32_t operations_ = 0;
+    std::uint32_t persistent_operations_ = 0;
+    bool neighbors_known_ = false;
+    Neighbors neighbors_;
     std::unique_ptr<beeline::coll::Context> context_;
     std::unique_ptr<beeline::coll::exec::Fused> fused_;
 };

@@ -2,6 +2,8 @@
 // Schedule messages over MCA_PML_CALL.
 #include "plugin/coll/transport.hpp"
 
+#include "plugin/pml/request.hpp"
+
 namespace beeline::plugin::coll {
 namespace {
 
@@ -11,8 +13,7 @@ using beeline::coll::exec::Handle;
 // there, each with tags for its channels.
 constexpr int kFirstTag = MCA_COLL_BASE_TAG_HCOLL_END;
 constexpr int kChannels = 256;
-constexpr std::uint32_t kOperations = 1U << 21;
-static_assert(kFirstTag + static_cast<long>(kOperations) * kChannels <
+static_assert(kFirstTag + static_cast<long>(PmlTransport::kOperations) * kChannels <
               MCA_COLL_BASE_TAG_HCOLL_BASE);
 
 Result<Handle> started(int outcome, ompi_request_t* request) noexcept {
@@ -22,10 +23,25 @@ Result<Handle> started(int outcome, ompi_request_t* request) noexcept {
     return static_cast<Handle>(request);
 }
 
+/// Waits for a request and forgets it. A message that is too short comes from a rank that failed.
+Status end(ompi_request_t* request) noexcept {
+    if (request == &ompi_request_empty) {
+        return Status::kOk;  // a small message that was sent at once
+    }
+    const auto* ours = reinterpret_cast<const pml::Request*>(request);
+    const bool receives = !ours->is_send;
+    const std::size_t bytes = ours->count;
+    MPI_Status status;
+    if (ompi_request_wait(&request, &status) != OMPI_SUCCESS) {
+        return Status::kIo;
+    }
+    return receives && status._ucount != bytes ? Status::kIo : Status::kOk;
+}
+
 }  // namespace
 
 PmlTransport::PmlTransport(ompi_communicator_t* comm, std::uint32_t operation) noexcept
-    : comm_(comm), first_tag_(kFirstTag + static_cast<int>(operation % kOperations) * kChannels) {}
+    : comm_(comm), first_tag_(kFirstTag + static_cast<int>(operation) * kChannels) {}
 
 Result<Handle> PmlTransport::send(const void* address, std::size_t bytes, int peer,
                                   int channel) noexcept {
@@ -46,11 +62,8 @@ Result<Handle> PmlTransport::receive(void* address, std::size_t bytes, int peer,
 Status PmlTransport::wait(std::span<Handle> handles) noexcept {
     Status first = Status::kOk;
     for (Handle& handle : handles) {
-        auto* request = static_cast<ompi_request_t*>(handle);
-        const int outcome = ompi_request_wait(&request, MPI_STATUS_IGNORE);
-        if (outcome != OMPI_SUCCESS && first == Status::kOk) {
-            first = Status::kIo;
-        }
+        const Status outcome = end(static_cast<ompi_request_t*>(handle));
+        first = first == Status::kOk ? outcome : first;
         handle = nullptr;
     }
     return first;
@@ -61,8 +74,7 @@ bool PmlTransport::test(Handle handle, Status& outcome) noexcept {
     if (!REQUEST_COMPLETE(request)) {
         return false;
     }
-    outcome =
-        ompi_request_wait(&request, MPI_STATUS_IGNORE) == OMPI_SUCCESS ? Status::kOk : Status::kIo;
+    outcome = end(request);
     return true;
 }
 

@@ -7,10 +7,13 @@
 
 namespace beeline::plugin::coll {
 
-/// Sends bytes on a communicator of its own tags, which MPI_ANY_TAG never matches. The PML must
-/// accept device addresses.
+/// Sends bytes on a communicator of its own tags, which MPI_ANY_TAG never matches. The PML must be
+/// Beeline's.
 class PmlTransport final : public beeline::coll::exec::Transport {
  public:
+    /// Numbers of operations are below this.
+    static constexpr std::uint32_t kOperations = 1U << 21;
+
     /// `operation` tells operations on the communicator apart that may be under way at a time; all
     /// ranks must number them alike.
     PmlTransport(ompi_communicator_t* comm, std::uint32_t operation) noexcept;

@@ -180,7 +180,7 @@ CUresult copy(uint64_t to, uint64_t from, const Rectangle& shape, CUstream handl
     if (stream == nullptr) {
         return result;
     }
-    CUctx_st& context = *current_context();
+    CUctx_st& context = *stream->context;  // not the current one: the stream says where it runs
     const Access target = check_access(context, to, extent(shape, shape.to_pitch), true);
     const Access source = check_access(context, from, extent(shape, shape.from_pitch), false);
     for (const CUresult each : {target.result, source.result}) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "base/log.hpp"
@@ -39,6 +40,8 @@ constexpr Row kRows[] = {
 #undef BEELINE_SIZE
 #undef BEELINE_CHOICE
 };
+
+static_assert(std::size(kRows) <= 128, "Params::given has a bit for each row");
 
 template <class T>
 T& field(Params& params, const Row& row) noexcept {
@@ -169,6 +172,20 @@ Status set(Params& params, const Row& row, std::string_view text) noexcept {
         }
     }
     return Status::kInvalid;
+}
+
+void note_given(Params& params, const Row& row) noexcept {
+    const auto index = static_cast<std::size_t>(&row - kRows);
+    params.given[index / 64] |= std::uint64_t{1} << (index % 64);
+}
+
+bool is_given(const Params& params, std::size_t offset) noexcept {
+    for (std::size_t i = 0; i < std::size(kRows); ++i) {
+        if (kRows[i].offset == offset) {
+            return (params.given[i / 64] >> (i % 64) & 1) != 0;
+        }
+    }
+    return false;
 }
 
 const char* print(const Params& params, const Row& row, std::span<char> out) noexcept {

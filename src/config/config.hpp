@@ -2,6 +2,7 @@
 // The parameters as one plain struct, generated from params.def, with checked setters.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,6 +26,7 @@ struct Params {
 #undef BEELINE_INT
 #undef BEELINE_SIZE
 #undef BEELINE_CHOICE
+    std::array<std::uint64_t, 2> given{};  ///< a bit a row: set by the user, if to the default
 };
 
 /// A row of the table, for whoever registers, prints or documents the parameters.
@@ -51,6 +53,11 @@ Params& params() noexcept;
 /// when it is within bounds; otherwise leaves `params` alone, returns kInvalid and logs one error
 /// with the parameter's full name, the value and what is allowed.
 Status set(Params& params, const Row& row, std::string_view text) noexcept;
+
+/// Notes that the user has set this row, whatever to.
+void note_given(Params& params, const Row& row) noexcept;
+/// Whether the user has set the field at `offset` of Params.
+bool is_given(const Params& params, std::size_t offset) noexcept;
 
 /// The value in force as text, into `out` (cut to fit); returns `out`.
 const char* print(const Params& params, const Row& row, std::span<char> out) noexcept;

@@ -73,6 +73,8 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
         case wire::MessageType::kFreed:
         case wire::MessageType::kWant:
         case wire::MessageType::kDescriptors:
+        case wire::MessageType::kPut:
+        case wire::MessageType::kPutDone:
             if (engine.may_name(in, arrival.sender)) {
                 engine.on_device_control(in, arrival.sender);
             }
@@ -116,6 +118,8 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
         case wire::MessageType::kFreed:
         case wire::MessageType::kWant:
         case wire::MessageType::kDescriptors:
+        case wire::MessageType::kPut:
+        case wire::MessageType::kPutDone:
             break;
     }
     engine.malformed(header, "UCX");
@@ -178,10 +182,13 @@ void Engine::on_rts(std::span<const std::byte> in, const mover::ucx::Payload* pa
     arrived.envelope = rts.envelope;
     std::size_t device_offers = 0;
     for (std::size_t i = 0; i < rts.offer_count; ++i) {
-        if (wire::is_device_offer(rts.offers[i].type)) {
-            rts.offers[device_offers++] = rts.offers[i];
-        } else if (rts.offers[i].type == wire::OfferType::kStaged) {
-            arrived.sender_chunk = rts.offers[i].staged.chunk_bytes;
+        const wire::Offer offer = rts.offers[i];
+        if (wire::is_device_offer(offer.type)) {
+            rts.offers[device_offers++] = offer;
+        } else if (offer.type == wire::OfferType::kStaged) {
+            arrived.sender_chunk = offer.staged.chunk_bytes;
+        } else if (offer.type == wire::OfferType::kPut) {
+            arrived.put = true;
         }
     }
     if (payload == nullptr) {
@@ -219,7 +226,9 @@ void Engine::on_control(std::span<const std::byte> in) {
             }
         }
     } else if (wire::decode(in, nack)) {
-        if (nack.sender_request == 0) {
+        if (nack.sender_request == 0 && nack.offer == wire::OfferType::kPut) {
+            put_refused(nack);
+        } else if (nack.sender_request == 0) {
             sender_failed(nack);
         } else if (Request* request = find_send(nack.sender_request, Request::Awaits::kAnswer)) {
             const protocol::Reason reason = nack.reason < protocol::kReasons
@@ -239,6 +248,8 @@ void Engine::on_device_control(std::span<const std::byte> in, std::uint32_t send
     wire::Freed freed;
     wire::Want want;
     wire::Descriptors descriptors;
+    wire::Put put;
+    wire::PutDone put_done;
     if (wire::decode(in, ack)) {
         on_slot_back(ack);
     } else if (wire::decode(in, freed)) {
@@ -247,6 +258,10 @@ void Engine::on_device_control(std::span<const std::byte> in, std::uint32_t send
         on_want(want);
     } else if (wire::decode(in, descriptors)) {
         on_descriptors(descriptors);
+    } else if (wire::decode(in, put)) {
+        on_put(put);
+    } else if (wire::decode(in, put_done)) {
+        on_put_done(put_done);
     } else {
         malformed(in, "control");
     }

@@ -67,7 +67,7 @@ bool Engine::fill_slot(Request& request) {
         request.driver_failed_ = true;
         return false;
     }
-    auto* chunk = new BounceChunk;
+    BounceChunk* chunk = device_->take_chunk();
     chunk->request = &request;
     chunk->ring = request.ring_;
     chunk->slot = slot;
@@ -100,7 +100,7 @@ void Engine::slot_back(BounceChunk* chunk, Status status) {
     request.driver_failed_ = request.driver_failed_ || status != Status::kOk;
     chunk->ring->give_back(chunk->slot);
     --request.peer_->bounce_slots;
-    delete chunk;
+    device_->spare.push_back(chunk);
     advance_bounced(request);
     // The slot may serve another message; each goes on as far as it can.
     for (Request* other = device_->sends.front(); other != nullptr;) {
@@ -133,7 +133,8 @@ void Engine::receive_bounced(Request& request, const wire::IpcOffer& offer,
     request.depth_ = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(offer.allocation_bytes / offer.detail, wire::kMaxDepth));
     request.outcome.path = protocol::Path::kCudaBounce;
-    if (request.outcome.reason == protocol::Reason::kDirect) {
+    if (request.outcome.reason == protocol::Reason::kDirect ||
+        request.outcome.reason == protocol::Reason::kNotOffered) {
         request.outcome.reason = protocol::Reason::kBounced;
     }
     request.started_ = 0;
@@ -161,7 +162,7 @@ void Engine::on_slot_filled(const wire::Data& data) {
                  data.slot);
         return;
     }
-    auto* chunk = new BounceChunk;
+    BounceChunk* chunk = device_->take_chunk();
     chunk->request = request;
     chunk->offset = data.offset;
     chunk->length = data.length;
@@ -190,7 +191,7 @@ void Engine::slot_emptied(BounceChunk* chunk, Status status) {
     --request.pieces_;
     request.finished_ += chunk->length;
     request.driver_failed_ = request.driver_failed_ || status != Status::kOk;
-    delete chunk;
+    device_->spare.push_back(chunk);
     if (request.finished_ == request.wanted_ && request.pieces_ == 0) {
         const bool failed = request.driver_failed_;
         request.driver_failed_ = false;

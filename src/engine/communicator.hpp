@@ -22,10 +22,11 @@ struct Peer {
     bool same_process = false;
     bool same_node = false;
     bool shm_tried = false;
-    bool direct_failed = false;  ///< it could not map our memory: bounce buffers are offered too
-    bool bounce_failed = false;  ///< nor those
+    bool direct_failed = false;   ///< it could not map our memory: bounce buffers are offered too
+    bool bounce_failed = false;   ///< nor those
+    bool writes_refused = false;  ///< it has found that it cannot map our memory
     std::uint32_t bounce_slots = 0;  ///< of our device buffers, filled for it and not back yet
-    bool guarded = false;  ///< on this machine, and neither may read the other's memory
+    bool guarded = false;            ///< on this machine, and neither may read the other's memory
     std::unique_ptr<mover::shm::Link> link;  ///< null: not by shared memory
     mover::ucx::Endpoint endpoint = nullptr;
 };

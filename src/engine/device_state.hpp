@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <vector>
 
 #include "base/list.hpp"
 #include "engine/engine.hpp"
+#include "engine/ways.hpp"
 #include "memory/copy.hpp"
 #include "mover/cuda_ipc/fd_passing.hpp"
 #include "mover/cuda_ipc/pools.hpp"
@@ -28,33 +28,58 @@ struct Engine::BounceChunk : ListNode<> {
     memory::AsyncCopy copy;
 };
 
-/// A matched receive that waits for the descriptors of `offers.front()`.
-struct Engine::PendingPull {
-    Request* request;
-    std::vector<wire::Offer> offers;
-    std::uint32_t sender_chunk;
-};
-
 struct Engine::DeviceState {
     explicit DeviceState(const config::Params& params)
         : rings(params.pml_bounce_chunk, static_cast<std::uint32_t>(params.pml_bounce_slots)) {}
+    ~DeviceState() {
+        while (BounceChunk* chunk = spare.front()) {
+            List<BounceChunk>::remove(chunk);
+            delete chunk;
+        }
+    }
+    DeviceState(const DeviceState&) = delete;
+    DeviceState& operator=(const DeviceState&) = delete;
+    /// One of `spare`, or a new one.
+    BounceChunk* take_chunk() {
+        BounceChunk* chunk = spare.front();
+        if (chunk == nullptr) {
+            return new BounceChunk;
+        }
+        List<BounceChunk>::remove(chunk);
+        return chunk;
+    }
 
     mover::cuda_ipc::Rings rings;
     mover::cuda_ipc::Verdicts verdicts;
     mover::cuda_ipc::Inbox inbox;
     mover::cuda_ipc::PoolImports pools;
-    std::deque<PendingPull> pending;
-    List<Request> sends;            ///< with more to put into slots, or with slots out
-    List<BounceChunk> copying;      ///< into slots
-    List<BounceChunk> to_send;      ///< filled, waiting for queue room
-    List<BounceChunk> sent;         ///< until the receiver gives them back
-    List<BounceChunk> receiving;    ///< out of a peer's slots
-    std::uint64_t quiet_polls = 0;  ///< since the last device message was sent
+    std::deque<PendingWays> pending;  ///< receives
+    List<Request> sends;              ///< with more to put into slots, or with slots out
+    List<BounceChunk> copying;        ///< into slots
+    List<BounceChunk> to_send;        ///< filled, waiting for queue room
+    List<BounceChunk> sent;           ///< until the receiver gives them back
+    List<BounceChunk> receiving;      ///< out of a peer's slots
+    List<BounceChunk> spare;          ///< for the next chunks
+    std::uint64_t quiet_polls = 0;    ///< since the last device message was sent
 };
 
 /// The number that stands for a peer in caches.
 inline std::uint64_t key_of(const Peer& peer) noexcept {
     return reinterpret_cast<std::uint64_t>(&peer);
+}
+
+/// What a bounce buffer is mapped by is a legacy handle too.
+constexpr mover::cuda_ipc::HandleKind handle_of(wire::OfferType type) noexcept {
+    using mover::cuda_ipc::HandleKind;
+    return type == wire::OfferType::kVmm    ? HandleKind::kVmm
+           : type == wire::OfferType::kPool ? HandleKind::kPool
+                                            : HandleKind::kLegacy;
+}
+
+/// The way from what a peer offers to `to`, as verdicts know it.
+inline mover::cuda_ipc::Pair pair_of(const Peer& peer, const memory::Pointer& to,
+                                     const wire::Offer& offer) noexcept {
+    return {key_of(peer), offer.ipc.device_uuid, to.device, handle_of(offer.type)};
 }
 
 }  // namespace beeline::engine

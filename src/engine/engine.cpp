@@ -40,8 +40,10 @@ mover::shm::Geometry geometry_of(const config::Params& params) noexcept {
 
 Engine::Engine(const config::Params& params, std::uint64_t secret)
     : params_(params),
-      limits_{params.pml_eager_limit, params.pml_fragments_limit, params.pml_ucx_eager_limit,
-              params.pml_device_eager_limit},
+      limits_(protocol::limits_of(params)),
+      costs_(protocol::costs_of(params)),
+      preference_(protocol::preference_of(params)),
+      tracing_(log_level() >= LogLevel::kDebug),
       node_(topo::this_node()),
       table_(secret),
       exports_(static_cast<std::size_t>(params.pml_ipc_cache_entries)),
@@ -205,6 +207,9 @@ int Engine::progress() {
     if (!pulls_.empty()) {
         poll_pulls(events);
     }
+    if (!puts_.empty()) {
+        poll_puts(events);
+    }
     if (!copying_.empty() || !to_send_.empty() || !waiting_payloads_.empty()) {
         poll_pieces(events);
     }
@@ -250,7 +255,7 @@ int Engine::progress() {
 }
 
 bool Engine::idle() const noexcept {
-    return controls_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
+    return controls_.empty() && puts_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
            copying_.empty() && to_send_.empty() && device_->sends.empty() && !bouncing() &&
            ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0;
 }
@@ -356,6 +361,9 @@ void Engine::finish(Request& request, Status status) {
 
 void Engine::send_done(Request& request, protocol::Path path, Status status) {
     request.outcome.path = path;
+    if (tracing_) [[unlikely]] {
+        trace("send", request);
+    }
     count(path, request.buffer_.bytes, request.outcome.reason);
     finish(request, status);
 }
@@ -367,6 +375,9 @@ void Engine::receive_done(Request& request, Status status) {
     }
     if (status == Status::kOk && request.outcome.status == Status::kTruncated) {
         status = Status::kTruncated;
+    }
+    if (tracing_) [[unlikely]] {
+        trace("receive", request);
     }
     finish(request, status);
 }

@@ -128,7 +128,8 @@ class Engine {
     struct Control;
     struct WaitingPayload;
     struct BounceChunk;
-    struct PendingPull;
+    struct PendingWays;
+    struct Ways;
     struct DeviceState;
     /// Shared memory that was offered to CUDA; empty `memory` when it was refused.
     struct Pinned {
@@ -258,8 +259,6 @@ class Engine {
     bool bouncing() const noexcept;
 
     // pull.cpp: by mapping the sender's memory
-    void try_offers(Request& request, std::span<const wire::Offer> offers,
-                    std::uint32_t sender_chunk);
     Status take_offer(Request& request, const wire::Offer& offer);
     Status map(Request& request, const wire::Offer& offer, mover::cuda_ipc::Import*& import);
     Status map_pool_memory(Request& request, const wire::Offer& offer,
@@ -271,6 +270,26 @@ class Engine {
     void on_descriptors(const wire::Descriptors& answer);
     void refuse(Request& request, protocol::Reason reason, wire::OfferType offer);
     void poll_pulls(int& events);
+
+    // ways.cpp: the receiver's choice
+    Ways ways_of(Request& request, const Arrived& arrived) const noexcept;
+    void tell(Request& request, Ways& ways);
+    void take_way(Request& request, Ways ways);
+    void direct_failed(Request& request, Ways& ways);
+    bool resume(Request& request, Ways& ways);
+
+    // put.cpp: CUDA IPC put, both sides
+    bool ask_put(Request& request);
+    void on_put(const wire::Put& put);
+    void refuse_put(Request& request, std::uint64_t receiver_request, protocol::Reason reason);
+    bool map_target(Request& request, const wire::Put& put, mover::cuda_ipc::Import*& import);
+    void put_refused(const wire::Nack& nack);
+    void on_put_done(const wire::PutDone& done);
+    void poll_puts(int& events);
+
+    // trace.cpp: a line for each message
+    void trace(const char* what, const Request& request) const noexcept;
+    void trace_offers(const Request& request, const protocol::Situation& situation) const noexcept;
 
     // staged.cpp: chunks through host memory, the sender's side; and polling of both sides' pieces
     void on_cts(const wire::Cts& cts);
@@ -316,6 +335,9 @@ class Engine {
 
     config::Params params_;
     protocol::Limits limits_;
+    protocol::Costs costs_;
+    protocol::Preference preference_;
+    const bool tracing_;
     std::recursive_mutex mutex_;
     topo::NodeId node_;
     std::unique_ptr<mover::shm::Lane> shm_;
@@ -333,6 +355,7 @@ class Engine {
     RequestTable<Request> table_;
     List<Request> waiting_sends_;  // no slot, chunk or queue room yet
     List<Request> pulls_;          // CUDA IPC copies under way
+    List<Request> puts_;           // CUDA IPC copies into receivers' memory under way
     List<Request> staged_sends_;   // more pieces to start
     List<Piece> copying_;          // pieces whose copy is under way
     List<Piece> to_send_;          // pieces copied, waiting for queue room

@@ -48,11 +48,12 @@ struct Arrived {
     Assembly* assembly = nullptr;          ///< kEager, when `data` is not whole yet: its start
     std::uint32_t shm_sender = kNoSender;  ///< kEager: whose slot `data` lies in
     protocol::Path path = protocol::Path::kUcx;  ///< it came by
-    bool refused_early = false;            ///< kOffers: was a UCX rendezvous, of host memory
-    std::span<const wire::Offer> offers;   ///< kOffers: those of device memory, best first
-    std::uint32_t sender_chunk = 0;        ///< kOffers, kUcxRendezvous: chunk the sender stages by
-    mover::ucx::Payload payload;           ///< kUcxRendezvous
-    Request* sender = nullptr;             ///< kSelf
+    bool refused_early = false;                  ///< kOffers: was a UCX rendezvous, of host memory
+    std::span<const wire::Offer> offers;         ///< kOffers: those of device memory, best first
+    bool put = false;                            ///< kOffers: the sender offers to write
+    std::uint32_t sender_chunk = 0;  ///< kOffers, kUcxRendezvous: chunk the sender stages by
+    mover::ucx::Payload payload;     ///< kUcxRendezvous
+    Request* sender = nullptr;       ///< kSelf
 };
 
 /// A kept message, with its data or its offers behind it.

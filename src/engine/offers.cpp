@@ -46,8 +46,19 @@ void Engine::device_offers(Request& request, wire::Rts& rts) {
     if (request.outcome.reason != protocol::Reason::kDirect) {
         return;
     }
+    using protocol::Preference;
     device_->quiet_polls = 0;
-    const bool direct = offer_direct(request, rts);
+    request.put_offered_ = request.where_.context != nullptr &&
+                           preference_ != Preference::kIpcGet &&
+                           preference_ != Preference::kBounce && preference_ != Preference::kStaged;
+    if (request.put_offered_) {
+        rts.offers[rts.offer_count++].type = wire::OfferType::kPut;
+    }
+    if (preference_ == Preference::kIpcPut || preference_ == Preference::kStaged) {
+        request.outcome.reason = protocol::Reason::kAsked;
+        return;
+    }
+    const bool direct = preference_ != Preference::kBounce && offer_direct(request, rts);
     tell_freed();
     if (direct && !request.peer_->direct_failed) {
         return;
@@ -59,12 +70,14 @@ void Engine::device_offers(Request& request, wire::Rts& rts) {
                                                             : protocol::Reason::kNotExportable;
         // Else the failure has been logged, or nobody can copy this memory.
         if (!request.where_.ipc_capable && request.where_.context != nullptr) {
-            log_once(LogLevel::kWarning, "ipc.not_exportable",
-                     "%s memory at %p cannot be exported to other processes, nor copied through a "
-                     "buffer on its device (%s): its messages are staged through the host",
-                     memory::to_string(request.where_.kind), request.buffer_.address,
-                     !params_.pml_cuda_bounce ? "pml_beeline_cuda_bounce is off"
-                                              : bounce_refusal(request));
+            log_once(
+                LogLevel::kWarning, "ipc.not_exportable",
+                "%s memory at %p cannot be exported to other processes, nor copied through a "
+                "buffer on its device (%s): its messages are staged through the host unless the "
+                "receiver's memory can be written to",
+                memory::to_string(request.where_.kind), request.buffer_.address,
+                !params_.pml_cuda_bounce ? "pml_beeline_cuda_bounce is off"
+                                         : bounce_refusal(request));
         }
     }
 }

@@ -25,6 +25,8 @@ std::uint64_t named(std::span<const std::byte> in) noexcept {
     wire::Want want;
     wire::Descriptors descriptors;
     wire::DataAck data_ack;
+    wire::Put put;
+    wire::PutDone put_done;
     if (wire::decode(in, data)) {
         return data.receiver_request;
     }
@@ -48,6 +50,12 @@ std::uint64_t named(std::span<const std::byte> in) noexcept {
     }
     if (wire::decode(in, descriptors)) {
         return descriptors.receiver_request;
+    }
+    if (wire::decode(in, put)) {
+        return put.sender_request;
+    }
+    if (wire::decode(in, put_done)) {
+        return put_done.receiver_request;
     }
     return 0;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rendezvous by mapping: the receiver maps the sender's memory and copies out of it.
-#include <algorithm>
 #include <cstring>
 
 #include "base/log.hpp"
@@ -16,50 +15,13 @@ using mover::cuda_ipc::Import;
 
 namespace {
 
-/// What a bounce buffer is mapped by is a legacy handle too.
-constexpr HandleKind kind_of(wire::OfferType type) noexcept {
-    return type == wire::OfferType::kVmm    ? HandleKind::kVmm
-           : type == wire::OfferType::kPool ? HandleKind::kPool
-                                            : HandleKind::kLegacy;
-}
-
 constexpr protocol::Path way_of(wire::OfferType type) noexcept {
     return type == wire::OfferType::kVmm    ? protocol::Path::kCudaVmm
            : type == wire::OfferType::kPool ? protocol::Path::kCudaPool
                                             : protocol::Path::kCudaIpc;
 }
 
-mover::cuda_ipc::Pair pair_of(const Peer& peer, const memory::Pointer& to,
-                              const wire::Offer& offer) noexcept {
-    return {key_of(peer), offer.ipc.device_uuid, to.device, kind_of(offer.type)};
-}
-
 }  // namespace
-
-/// Takes the first offer that works; chunks through the host when none does.
-void Engine::try_offers(Request& request, std::span<const wire::Offer> offers,
-                        std::uint32_t sender_chunk) {
-    for (std::size_t i = 0; i < offers.size(); ++i) {
-        const wire::Offer& offer = offers[i];
-        if (!device_->verdicts.allows(pair_of(*request.peer_, request.where_, offer))) {
-            refuse(request, protocol::Reason::kRefused, offer.type);
-            continue;
-        }
-        const Status status = take_offer(request, offer);
-        if (status == Status::kOk) {
-            return;
-        }
-        if (status == Status::kRetry) {
-            device_->pending.push_back(
-                {&request,
-                 {offers.begin() + static_cast<std::ptrdiff_t>(i), offers.end()},
-                 sender_chunk});
-            return;
-        }
-        refuse(request, protocol::Reason::kOpenFailed, offer.type);
-    }
-    ask_staged(request, sender_chunk);
-}
 
 /// kRetry when descriptors have been asked for.
 Status Engine::take_offer(Request& request, const wire::Offer& offer) {
@@ -162,6 +124,11 @@ Status Engine::map_pool_memory(Request& request, const wire::Offer& offer, Impor
     made.mapped = address;
     made.kind = HandleKind::kPool;
     import = imports_.insert(made);
+    if (!mover::cuda_ipc::is_mapped(*to.driver, address, ipc.allocation_bytes)) {
+        last_pool_error_ = CUDA_ERROR_INVALID_VALUE;
+        imports_.discard(std::exchange(import, nullptr));
+        return Status::kDriver;
+    }
     return Status::kOk;
 }
 
@@ -185,17 +152,12 @@ Status Engine::want(Request& request, const wire::Offer& offer) {
 
 void Engine::on_descriptors(const wire::Descriptors& answer) {
     Request* request = find_request(answer.receiver_request, Request::Kind::kReceive);
-    const auto found =
-        std::find_if(device_->pending.begin(), device_->pending.end(),
-                     [&](const PendingPull& pending) { return pending.request == request; });
-    if (request == nullptr || found == device_->pending.end()) {
+    Ways ways;
+    if (request == nullptr || request->awaits_ == Request::Awaits::kPut ||
+        !resume(*request, ways)) {
         return;
     }
-    const PendingPull pending = std::move(*found);
-    device_->pending.erase(found);
-    table_.remove(request->id_);
-    request->id_ = 0;
-    const wire::Offer& offer = pending.offers.front();
+    const wire::Offer& offer = ways.direct;
     Import* import = nullptr;
     Status status = Status::kDriver;
     const auto pair = pair_of(*request->peer_, request->where_, offer);
@@ -209,8 +171,8 @@ void Engine::on_descriptors(const wire::Descriptors& answer) {
         status = start_pull(*request, offer, import);
     }
     if (status != Status::kOk) {
-        refuse(*request, protocol::Reason::kOpenFailed, offer.type);
-        try_offers(*request, std::span(pending.offers).subspan(1), pending.sender_chunk);
+        direct_failed(*request, ways);
+        take_way(*request, ways);
     }
 }
 

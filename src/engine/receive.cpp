@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
-#include "engine/engine.hpp"
+#include "engine/ways.hpp"
 #include "engine/piece.hpp"
 #include "memory/copy.hpp"
 #include "wire/codec.hpp"
@@ -91,6 +91,7 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     request.peer_ = request.communicator_->process(envelope.source);
     request.data_ = nullptr;
     request.bounce_ = nullptr;
+    request.awaits_ = Request::Awaits::kNothing;
     if (request.outcome.bytes == 0) {
         request.where_ = {};
     } else {
@@ -303,21 +304,8 @@ void Engine::from_offers(Request& request, const Arrived& arrived) {
         receive_done(request, Status::kOk);
         return;
     }
-    protocol::ReceiveFacts facts;
-    facts.ipc_offered = !arrived.offers.empty();
-    facts.enabled = params_.pml_cuda_ipc;
-    facts.on_device = request.where_.on_device();
-    facts.contiguous = request.data_ != nullptr;
-    const protocol::Reason reason = protocol::choose_pull(facts);
-    request.outcome.reason = reason;
-    if (reason == protocol::Reason::kDirect) {
-        try_offers(request, arrived.offers, arrived.sender_chunk);
-        return;
-    }
-    if (reason != protocol::Reason::kNone) {
-        refuse(request, reason, arrived.offers.front().type);
-    }
-    ask_staged(request, arrived.sender_chunk);
+    link(*request.peer_);  // whether there is one matters below
+    take_way(request, ways_of(request, arrived));
 }
 
 /// The sender's UCX rendezvous was refused: asks for the data in the way that suits the receive.

@@ -56,7 +56,8 @@ struct Request : match::Posted, ListNode<> {
     enum class Awaits : std::uint8_t {
         kNothing,
         kAck,     ///< sent whole, to be told of the match
-        kAnswer,  ///< CTS, FIN or NACK to what was offered
+        kAnswer,  ///< CTS, PUT, FIN or NACK to what was offered
+        kPut,     ///< a receive: the sender writes, and says when it is done
     };
 
     Kind kind_ = Kind::kSend;
@@ -66,7 +67,8 @@ struct Request : match::Posted, ListNode<> {
     bool large_ = false;     // counted in Engine::large_
     bool cts_seen_ = false;  // staged transfer agreed
     bool driver_failed_ = false;
-    bool whole_ = false;  // staged transfer of host memory in one piece over UCX
+    bool whole_ = false;        // staged transfer of host memory in one piece over UCX
+    bool put_offered_ = false;  // the receiver may ask to be written to
     Communicator* communicator_ = nullptr;
     Peer* peer_ = nullptr;
     std::int32_t destination_ = 0;

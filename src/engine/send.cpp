@@ -110,6 +110,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.whole_ = false;
     request.awaits_ = Request::Awaits::kNothing;
     request.driver_failed_ = false;
+    request.put_offered_ = false;
     request.communicator_ = &communicator;
     request.peer_ = peer;
     request.destination_ = destination;

@@ -24,7 +24,7 @@ bool Engine::try_send(Communicator& communicator, int destination, int tag, cons
     Communicator::PerPeer& to = communicator.at(destination);
     Peer* peer = to.process;
     if (peer == nullptr || peer->link == nullptr || bytes > limits_.eager ||
-        !waiting_sends_.empty()) {
+        !waiting_sends_.empty() || tracing_) {
         return false;
     }
     if (bytes != 0 && cuda::Driver::find() != nullptr && !memory::always_host(data)) {

@@ -16,6 +16,11 @@ Request* Engine::expects(const wire::Data& data) noexcept {
     if (request == nullptr) {
         return nullptr;
     }
+    if (request->awaits_ == Request::Awaits::kPut) {
+        log_once(LogLevel::kError, "staged.not_asked",
+                 "a chunk comes for a message that its sender was asked to write: ignored");
+        return nullptr;
+    }
     if (data.offset > request->wanted_ || data.length > request->wanted_ - data.offset) {
         log_once(LogLevel::kError, "staged.range",
                  "a chunk at %llu of %u bytes lies outside its message of %zu bytes: ignored",
@@ -168,7 +173,7 @@ void Engine::on_piece_fetched(mover::ucx::Operation* operation, Status status) {
 /// The sender cannot read its memory any more: the receive ends with what it has.
 void Engine::sender_failed(const wire::Nack& nack) {
     Request* request = find_request(nack.receiver_request, Request::Kind::kReceive);
-    if (request == nullptr) {
+    if (request == nullptr || request->awaits_ == Request::Awaits::kPut) {
         return;
     }
     if (request->pieces_ != 0) {

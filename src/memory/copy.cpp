@@ -37,6 +37,8 @@ struct ContextStreams {
 
 namespace {
 
+constexpr int kEventsAtOnce = 8;
+
 std::mutex mutex;
 std::atomic<unsigned> lost{0};
 
@@ -45,11 +47,18 @@ std::vector<std::unique_ptr<ContextStreams>>& table() {
     return *all;
 }
 
-ContextStreams* streams_of(const Pointer& side) {
+ContextStreams* find_streams(const Pointer& side) noexcept {
     for (auto& streams : table()) {
         if (streams->context == side.context && !streams->dead) {
             return streams.get();
         }
+    }
+    return nullptr;
+}
+
+ContextStreams* streams_of(const Pointer& side) {
+    if (ContextStreams* known = find_streams(side); known != nullptr) {
+        return known;
     }
     auto made = std::make_unique<ContextStreams>();
     made->driver = side.driver;
@@ -58,51 +67,99 @@ ContextStreams* streams_of(const Pointer& side) {
     return table().back().get();
 }
 
+/// Needs the context of the streams current unless there is a free one.
 Slot* take_slot(ContextStreams& streams) {
-    if (Slot* slot = streams.free_slots; slot != nullptr) {
+    if (streams.free_slots == nullptr) {
+        // Several, so that the context is pushed for them once.
+        for (int i = 0; i < kEventsAtOnce; ++i) {
+            auto event = cuda::Event::create(*streams.driver);
+            if (!event) {
+                break;
+            }
+            streams.free_slots = new Slot{std::move(*event), &streams, nullptr, streams.free_slots};
+        }
+    }
+    Slot* slot = streams.free_slots;
+    if (slot != nullptr) {
         streams.free_slots = slot->next;
-        return slot;
     }
-    auto event = cuda::Event::create(*streams.driver);
-    if (!event) {
-        return nullptr;
-    }
-    return new Slot{std::move(*event), &streams, nullptr, nullptr};
+    return slot;
 }
 
 CUdeviceptr address(const void* pointer) noexcept {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
-/// Runs `enqueue(streams)` with the side's context current; when the kept streams turn out to be
-/// stale (a device reset), once more with new ones.
+/// What work must find to run without its context being current. Kernels run with it always.
+struct Needs {
+    cuda::Stream ContextStreams::*stream = nullptr;  ///< null: the context, whatever is there
+    bool event = false;
+};
+
+/// How many calls of run() by this thread go straight to pushing the context, after one that had
+/// to.
+constinit thread_local unsigned pushes = 0;
+constexpr unsigned kPushes = 64;
+
+/// Copies, and events recorded in their own stream's context, need any current context, not the
+/// stream's: the stream says where they run (CUDA Programming Guide, "Stream and Event Behavior").
+/// So the context is left alone as long as the streams, and an event for the copy, are there.
+/// CUDA_ERROR_INVALID_CONTEXT: to be done with the side's context current.
 template <class Enqueue>
-Status run(const Pointer& side, const void* pointer, const char* call, Enqueue&& enqueue,
-           WhenLost when_lost = WhenLost::kRenew) noexcept {
+CUresult run_in_callers_context(const Pointer& side, Needs needs, Enqueue& enqueue) noexcept {
+    if (needs.stream == nullptr) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (pushes != 0) {
+        --pushes;
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    ContextStreams* streams = find_streams(side);
+    if (streams == nullptr || !(streams->*needs.stream) ||
+        (needs.event && streams->free_slots == nullptr)) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    const CUresult result = enqueue(*streams);
+    if (result == CUDA_ERROR_INVALID_CONTEXT || is_stale(result)) {
+        pushes = kPushes;  // most likely a thread without a live context of its own
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return result;
+}
+
+/// Runs `enqueue(streams)`, with the side's context current where it must be; when the kept
+/// streams turn out to be stale (a device reset), once more with new ones. What `enqueue` starts,
+/// it may be asked to start again.
+template <class Enqueue>
+Status run(const Pointer& side, const void* pointer, const char* call, Needs needs,
+           Enqueue&& enqueue, WhenLost when_lost = WhenLost::kRenew) noexcept {
     if (side.driver == nullptr || side.context == nullptr) {
         return Status::kDriver;
     }
     std::lock_guard lock(mutex);
-    const cuda::ContextScope scope(*side.driver, side.context);
-    CUresult result = scope.result();
-    for (int attempt = 0; attempt < 2 && result == CUDA_SUCCESS; ++attempt) {
-        ContextStreams* streams = streams_of(side);
-        if (streams == nullptr) {
-            return Status::kDriver;
+    CUresult result = run_in_callers_context(side, needs, enqueue);
+    if (result == CUDA_SUCCESS) {
+        return Status::kOk;
+    }
+    if (result == CUDA_ERROR_INVALID_CONTEXT) {
+        const cuda::ContextScope scope(*side.driver, side.context);
+        result = scope.result();
+        for (int attempt = 0; attempt < 2 && result == CUDA_SUCCESS; ++attempt) {
+            ContextStreams* streams = streams_of(side);
+            result = enqueue(*streams);
+            if (result == CUDA_SUCCESS) {
+                return Status::kOk;
+            }
+            if (!is_stale(result) || attempt == 1) {
+                break;
+            }
+            streams->dead = true;
+            ++lost;
+            if (when_lost == WhenLost::kFail) {
+                return Status::kNotFound;
+            }
+            result = CUDA_SUCCESS;
         }
-        result = enqueue(*streams);
-        if (result == CUDA_SUCCESS) {
-            return Status::kOk;
-        }
-        if (!is_stale(result) || attempt == 1) {
-            break;
-        }
-        streams->dead = true;
-        ++lost;
-        if (when_lost == WhenLost::kFail) {
-            return Status::kNotFound;
-        }
-        result = CUDA_SUCCESS;
     }
     cuda::report_failure(*side.driver, call, result, pointer, "the operation ends with an error");
     return Status::kDriver;
@@ -121,15 +178,17 @@ CUresult make(const cuda::Driver& driver, cuda::Stream& stream) noexcept {
 }
 
 Status move_packed(const Pointer& side, const Packed& range) noexcept {
-    return run(side, range.buffer, "a move of non-contiguous data", [&](ContextStreams& streams) {
-        CUresult result = make(*streams.driver, streams.immediate);
-        if (result != CUDA_SUCCESS) {
-            return result;
-        }
-        result = enqueue_packed(*streams.driver, streams.kernels, streams.immediate.get(), range);
-        const CUresult waited = streams.driver->cuStreamSynchronize(streams.immediate.get());
-        return result != CUDA_SUCCESS ? result : waited;
-    });
+    return run(
+        side, range.buffer, "a move of non-contiguous data", {}, [&](ContextStreams& streams) {
+            CUresult result = make(*streams.driver, streams.immediate);
+            if (result != CUDA_SUCCESS) {
+                return result;
+            }
+            result =
+                enqueue_packed(*streams.driver, streams.kernels, streams.immediate.get(), range);
+            const CUresult waited = streams.driver->cuStreamSynchronize(streams.immediate.get());
+            return result != CUDA_SUCCESS ? result : waited;
+        });
 }
 
 }  // namespace
@@ -149,7 +208,7 @@ Status copy(void* destination, const Pointer& to, const void* source, const Poin
     }
     return run(
         device_side(to, from), to.on_device() ? destination : source, "cuMemcpyAsync",
-        [&](ContextStreams& streams) {
+        {&ContextStreams::immediate, false}, [&](ContextStreams& streams) {
             CUresult result = make(*streams.driver, streams.immediate);
             if (result != CUDA_SUCCESS) {
                 return result;
@@ -185,13 +244,15 @@ Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, c
 
 /// Starts `work(streams, stream)` on the stream of its direction, with an event behind it.
 template <class Work>
-Result<AsyncCopy> AsyncCopy::enqueue(const Pointer& side, const void* pointer, bool inward,
+Result<AsyncCopy> AsyncCopy::enqueue(const Pointer& side, const void* pointer, Way way,
                                      WhenLost when_lost, Work&& work) noexcept {
     AsyncCopy copy;
+    cuda::Stream ContextStreams::*which =
+        way.inward ? &ContextStreams::inward : &ContextStreams::outward;
     const Status status = run(
-        side, pointer, "a copy in the background",
+        side, pointer, "a copy in the background", way.kernels ? Needs{} : Needs{which, true},
         [&](ContextStreams& streams) {
-            cuda::Stream& stream = inward ? streams.inward : streams.outward;
+            cuda::Stream& stream = streams.*which;
             CUresult result = make(*streams.driver, stream);
             Slot* slot = result == CUDA_SUCCESS ? take_slot(streams) : nullptr;
             if (slot == nullptr) {
@@ -229,8 +290,9 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
         std::memcpy(destination, source, bytes);
         return AsyncCopy{};
     }
-    return enqueue(device_side(to, from), to.on_device() ? destination : source, to.on_device(),
-                   when_lost, [&](ContextStreams& streams, CUstream stream) {
+    return enqueue(device_side(to, from), to.on_device() ? destination : source,
+                   {to.on_device(), false}, when_lost,
+                   [&](ContextStreams& streams, CUstream stream) {
                        return streams.driver->cuMemcpyAsync(address(destination), address(source),
                                                             bytes, stream);
                    });
@@ -243,7 +305,7 @@ Result<AsyncCopy> AsyncCopy::pack(const datatype::Layout& layout, std::size_t co
         datatype::pack(layout, count, buffer, skip, {static_cast<std::byte*>(out), bytes});
         return AsyncCopy{};
     }
-    return enqueue(from, buffer, false, WhenLost::kRenew,
+    return enqueue(from, buffer, {false, true}, WhenLost::kRenew,
                    [&](ContextStreams& streams, CUstream stream) {
                        return enqueue_packed(
                            *streams.driver, streams.kernels, stream,
@@ -258,7 +320,7 @@ Result<AsyncCopy> AsyncCopy::unpack(const datatype::Layout& layout, std::size_t 
         datatype::unpack(layout, count, buffer, skip, {static_cast<const std::byte*>(in), bytes});
         return AsyncCopy{};
     }
-    return enqueue(to, buffer, true, WhenLost::kRenew,
+    return enqueue(to, buffer, {true, true}, WhenLost::kRenew,
                    [&](ContextStreams& streams, CUstream stream) {
                        return enqueue_packed(
                            *streams.driver, streams.kernels, stream,

@@ -81,8 +81,12 @@ class AsyncCopy {
     Status poll() noexcept;
 
  private:
+    struct Way {
+        bool inward;   ///< to the device
+        bool kernels;  ///< may be done by a kernel
+    };
     template <class Work>
-    static Result<AsyncCopy> enqueue(const Pointer& side, const void* pointer, bool inward,
+    static Result<AsyncCopy> enqueue(const Pointer& side, const void* pointer, Way way,
                                      WhenLost when_lost, Work&& work) noexcept;
 
     struct Slot* slot_ = nullptr;

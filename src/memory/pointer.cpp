@@ -80,11 +80,12 @@ Pointer classify(const void* pointer) noexcept {
     answer.kind = managed != 0                 ? Kind::kManaged
                   : type == CU_MEMORYTYPE_HOST ? Kind::kPinned
                                                : Kind::kDevice;
-    if (!answer.on_device()) {
-        return answer;
-    }
     answer.driver = driver;
     answer.device = device;
+    if (!answer.on_device()) {
+        answer.context = context;
+        return answer;
+    }
     answer.context = context != nullptr ? context : cuda::context_of_device(*driver, device);
     answer.base = base;
     answer.size = size;

@@ -14,7 +14,8 @@ namespace beeline::memory {
 
 enum class Kind : std::uint8_t { kHost, kPinned, kManaged, kDevice };
 
-/// A pointer's allocation. Everything but `kind` is meaningful for kManaged and kDevice only.
+/// A pointer's allocation. Everything but `kind` is meaningful for kManaged and kDevice only; the
+/// context, device and driver for kPinned as well.
 struct Pointer {
     Kind kind = Kind::kHost;
     bool ipc_capable = false;  ///< cuIpcGetMemHandle can export it

@@ -24,19 +24,17 @@ std::array<std::atomic<std::uint64_t>, kSeen> seen{};
 /// runs for ever, perhaps. Not waited for again until it was seen idle.
 std::atomic<CUcontext> occupied{nullptr};
 
-/// Makes the application's synchronous operations on the memory complete before they return.
-void complete_synchronous(const cuda::Driver& driver, const Pointer& memory) noexcept {
+/// Set in the id of what is seen and refuses SYNC_MEMOPS.
+constexpr std::uint64_t kUnordered = std::uint64_t{1} << 63;
+
+/// Makes the application's synchronous operations on the memory complete before they return; false
+/// when the driver does not do that for this kind of memory (VMM, pools). CU_CTX_SYNC_MEMOPS would,
+/// but it changes the application's context under its threads.
+bool complete_synchronous(const cuda::Driver& driver, const Pointer& memory) noexcept {
     const unsigned on = 1;
-    if (driver.cuPointerSetAttribute != nullptr &&
-        driver.cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, memory.base) ==
-            CUDA_SUCCESS) {
-        return;
-    }
-    unsigned flags = 0;
-    if (driver.cuCtxGetFlags != nullptr && driver.cuCtxSetFlags != nullptr &&
-        driver.cuCtxGetFlags(&flags) == CUDA_SUCCESS && (flags & CU_CTX_SYNC_MEMOPS) == 0) {
-        driver.cuCtxSetFlags(flags | CU_CTX_SYNC_MEMOPS);
-    }
+    return driver.cuPointerSetAttribute != nullptr &&
+           driver.cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, memory.base) ==
+               CUDA_SUCCESS;
 }
 
 /// False when it is not known: a capture is under way that a query of the default stream would end.
@@ -79,24 +77,34 @@ void wait_for_default_stream(const cuda::Driver& driver, const Pointer& memory) 
     }
 }
 
-[[gnu::cold]] void settle_new(const Pointer& memory) noexcept {
+/// What is remembered of the memory.
+[[gnu::cold]] std::uint64_t settle_new(const Pointer& memory) noexcept {
     const cuda::Driver& driver = *memory.driver;
     const cuda::ContextScope scope(driver, memory.context);
-    if (scope.result() == CUDA_SUCCESS) {
-        complete_synchronous(driver, memory);
-        wait_for_default_stream(driver, memory);
+    if (scope.result() != CUDA_SUCCESS) {
+        return memory.buffer_id;
     }
+    const bool ordered = complete_synchronous(driver, memory);
+    wait_for_default_stream(driver, memory);
+    return ordered ? memory.buffer_id : memory.buffer_id | kUnordered;
 }
 
 }  // namespace
 
 void settle(const Pointer& memory) noexcept {
     std::atomic<std::uint64_t>& place = seen[memory.buffer_id % kSeen];
-    if (place.load(std::memory_order_relaxed) == memory.buffer_id) {
+    const std::uint64_t before = place.load(std::memory_order_relaxed);
+    if (before == memory.buffer_id) {
         return;
     }
-    settle_new(memory);
-    place.store(memory.buffer_id, std::memory_order_relaxed);
+    if (before == (memory.buffer_id | kUnordered)) {
+        const cuda::ContextScope scope(*memory.driver, memory.context);
+        if (scope.result() == CUDA_SUCCESS) {
+            wait_for_default_stream(*memory.driver, memory);
+        }
+        return;
+    }
+    place.store(settle_new(memory), std::memory_order_relaxed);
 }
 
 }  // namespace beeline::memory

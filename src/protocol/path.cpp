@@ -24,6 +24,8 @@ const char* to_string(Path path) noexcept {
             return "cuda_pool";
         case Path::kCudaBounce:
             return "cuda_bounce";
+        case Path::kCudaIpcPut:
+            return "cuda_ipc_put";
     }
     return "unknown";
 }
@@ -66,6 +68,22 @@ const char* to_string(Reason reason) noexcept {
             return "this kind of handle does not work between these processes";
         case Reason::kBounced:
             return "memory that cannot be exported: copied through a buffer on the device";
+        case Reason::kAsked:
+            return "pml_beeline_protocol asks for it";
+        case Reason::kOtherProcess:
+            return "sender and receiver are two processes";
+        case Reason::kSharedMemory:
+            return "the two processes share memory, which is faster";
+        case Reason::kTooLarge:
+            return "larger than this protocol's limit";
+        case Reason::kSenderHost:
+            return "host send buffer";
+        case Reason::kSenderDevice:
+            return "device send buffer";
+        case Reason::kNotOffered:
+            return "not offered by the sender";
+        case Reason::kSenderCannotOpen:
+            return "the sender could not map the memory";
     }
     return "unknown";
 }
@@ -77,6 +95,7 @@ bool is_fallback(Reason reason) noexcept {
         case Reason::kHostMemory:
         case Reason::kDirect:
         case Reason::kSameProcess:
+        case Reason::kAsked:
             return false;
         case Reason::kOtherNode:
         case Reason::kNoSharedMemory:
@@ -91,6 +110,13 @@ bool is_fallback(Reason reason) noexcept {
         case Reason::kSenderLayout:
         case Reason::kRefused:
         case Reason::kBounced:
+        case Reason::kOtherProcess:
+        case Reason::kSharedMemory:
+        case Reason::kTooLarge:
+        case Reason::kSenderHost:
+        case Reason::kSenderDevice:
+        case Reason::kNotOffered:
+        case Reason::kSenderCannotOpen:
             return true;
     }
     return true;

@@ -18,32 +18,41 @@ enum class Path : std::uint8_t {
     kCudaVmm,     ///< mapped by the descriptors of cuMemCreate memory
     kCudaPool,    ///< mapped through the descriptor of a memory pool
     kCudaBounce,  ///< through a buffer on the sender's device
+    kCudaIpcPut,  ///< written by the sender, who maps the receiver's memory
 };
-inline constexpr std::size_t kPaths = 9;
+inline constexpr std::size_t kPaths = 10;
 
 /// Why a path was taken, or why a better one was not. Numbers are on the wire (NACK): append only.
 enum class Reason : std::uint8_t {
     kNone,
-    kSmall,           ///< fits an eager message
-    kHostMemory,      ///< both sides are host memory
-    kDirect,          ///< the receiver maps and reads the sender's device memory
-    kSameProcess,     ///< sender and receiver are one process
-    kOtherNode,       ///< no CUDA IPC between nodes
-    kNoSharedMemory,  ///< same node, but its shared memory cannot be reached (containers, other
-                      ///< user)
-    kIpcOff,          ///< pml_beeline_cuda_ipc is off
-    kNotExportable,   ///< managed, VMM or pool memory that no handle can be made for
-    kExportFailed,    ///< the driver made no handle
-    kOpenFailed,      ///< the receiver could not map the memory
-    kCopyFailed,      ///< the copy out of the mapped memory failed
-    kReceiverHost,    ///< the receive buffer is host memory
-    kReceiverLayout,  ///< the receive buffer is not one run of bytes
-    kReceiverDevice,  ///< a host message meets a device receive buffer
-    kSenderLayout,    ///< the send buffer is not one run of bytes
-    kRefused,         ///< the pair of processes has found that this kind of handle does not work
-    kBounced,         ///< not exportable: through a buffer on the device
+    kSmall,             ///< fits an eager message
+    kHostMemory,        ///< both sides are host memory
+    kDirect,            ///< one side maps the other's device memory
+    kSameProcess,       ///< sender and receiver are one process
+    kOtherNode,         ///< no CUDA IPC between nodes
+    kNoSharedMemory,    ///< same node, but its shared memory cannot be reached (containers, other
+                        ///< user)
+    kIpcOff,            ///< pml_beeline_cuda_ipc is off
+    kNotExportable,     ///< managed, VMM or pool memory that no handle can be made for
+    kExportFailed,      ///< the driver made no handle
+    kOpenFailed,        ///< the receiver could not map the memory
+    kCopyFailed,        ///< the copy between mapped memories failed
+    kReceiverHost,      ///< the receive buffer is host memory
+    kReceiverLayout,    ///< the receive buffer is not one run of bytes
+    kReceiverDevice,    ///< a host message meets a device receive buffer
+    kSenderLayout,      ///< the send buffer is not one run of bytes
+    kRefused,           ///< the pair of processes has found that this kind of handle does not work
+    kBounced,           ///< not exportable: through a buffer on the device
+    kAsked,             ///< pml_beeline_protocol asks for it
+    kOtherProcess,      ///< sender and receiver are two processes
+    kSharedMemory,      ///< the two share memory, which is faster
+    kTooLarge,          ///< larger than the protocol's limit
+    kSenderHost,        ///< host data at the sender
+    kSenderDevice,      ///< device data at the sender
+    kNotOffered,        ///< the sender does not offer it
+    kSenderCannotOpen,  ///< the sender could not map the receiver's memory
 };
-inline constexpr std::size_t kReasons = 18;
+inline constexpr std::size_t kReasons = 26;
 
 /// Lower-case words, as in "cuda_ipc"; never null.
 const char* to_string(Path path) noexcept;

@@ -3,6 +3,140 @@
 #include "protocol/select.hpp"
 
 namespace beeline::protocol {
+namespace {
+
+/// A message of `bytes` between two processes of one kind of memory, with every way open.
+Situation typical(std::size_t bytes, bool shared_memory, bool on_device) noexcept {
+    Situation situation;
+    situation.bytes = bytes;
+    situation.same_node = shared_memory;
+    situation.shared_memory = shared_memory;
+    for (Side* side : {&situation.sender, &situation.receiver}) {
+        side->on_device = on_device;
+        side->exports = Reason::kDirect;
+    }
+    return situation;
+}
+
+/// The largest size up to `limit` for which a protocol up to `last` in the table is the cheapest.
+std::size_t crossover(std::size_t limit, Id last, bool shared_memory, bool on_device,
+                      const Limits& limits, const Costs& costs) noexcept {
+    const auto holds = [&](std::size_t bytes) {
+        const Candidates all = candidates(typical(bytes, shared_memory, on_device), limits, costs);
+        return cheapest(all)->protocol->id <= last;
+    };
+    if (limit == 0 || !holds(1)) {
+        return 0;
+    }
+    std::size_t low = 1;
+    std::size_t high = limit;
+    while (low < high) {
+        const std::size_t middle = high - (high - low) / 2;
+        if (holds(middle)) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+}  // namespace
+
+Candidates candidates(const Situation& situation, const Limits& limits,
+                      const Costs& costs) noexcept {
+    Candidates all;
+    for (std::size_t i = 0; i < kProtocols; ++i) {
+        const Protocol& protocol = *table()[i];
+        all[i].protocol = &protocol;
+        all[i].obstacle = protocol.obstacle(situation, limits);
+        all[i].microseconds = protocol.estimate(situation, costs);
+    }
+    return all;
+}
+
+const Candidate* cheapest(const Candidates& all) noexcept {
+    const Candidate* best = nullptr;
+    for (const Candidate& each : all) {
+        if (each.obstacle == Reason::kNone &&
+            (best == nullptr || each.microseconds < best->microseconds)) {
+            best = &each;
+        }
+    }
+    return best;
+}
+
+const Protocol* choose_offer(const Situation& situation, const Costs& costs,
+                             Preference preference) noexcept {
+    Candidates all = candidates(situation, {}, costs);
+    for (Candidate& each : all) {
+        if (each.protocol->stage != Stage::kOffer) {
+            each.obstacle = Reason::kNotOffered;
+        }
+    }
+    const Id wanted = preference == Preference::kIpcGet   ? Id::kIpcGet
+                      : preference == Preference::kIpcPut ? Id::kIpcPut
+                      : preference == Preference::kStaged ? Id::kStaged
+                      : preference == Preference::kBounce ? Id::kBounce
+                                                          : Id::kSelf;
+    if (all[static_cast<std::size_t>(wanted)].obstacle == Reason::kNone) {
+        return &get(wanted);
+    }
+    const Candidate* best = cheapest(all);
+    return best != nullptr ? best->protocol : nullptr;
+}
+
+Limits limits_of(const config::Params& params) noexcept {
+    static constexpr config::Params kDefaults;
+    const Costs costs = costs_of(params);
+    const Limits given{params.pml_eager_limit, params.pml_fragments_limit,
+                       params.pml_ucx_eager_limit, params.pml_device_eager_limit};
+    const auto stands = [&](std::size_t value, std::size_t initial, std::size_t offset) {
+        return value != initial || config::is_given(params, offset);
+    };
+    Limits limits = given;
+    if (!stands(params.pml_eager_limit, kDefaults.pml_eager_limit,
+                offsetof(config::Params, pml_eager_limit))) {
+        limits.eager = crossover(given.eager, Id::kEagerHost, true, false, given, costs);
+    }
+    if (!stands(params.pml_fragments_limit, kDefaults.pml_fragments_limit,
+                offsetof(config::Params, pml_fragments_limit))) {
+        limits.fragments = crossover(given.fragments, Id::kFragments, true, false, given, costs);
+    }
+    if (!stands(params.pml_ucx_eager_limit, kDefaults.pml_ucx_eager_limit,
+                offsetof(config::Params, pml_ucx_eager_limit))) {
+        limits.ucx_eager = crossover(given.ucx_eager, Id::kEagerUcx, false, false, given, costs);
+    }
+    if (!stands(params.pml_device_eager_limit, kDefaults.pml_device_eager_limit,
+                offsetof(config::Params, pml_device_eager_limit))) {
+        limits.device_eager =
+            crossover(given.device_eager, Id::kEagerDevice, true, true, given, costs);
+    }
+    switch (preference_of(params)) {
+        case Preference::kAuto:
+            break;
+        case Preference::kEager:
+            limits = given;
+            break;
+        case Preference::kFragments:
+            limits.eager = 0;
+            break;
+        case Preference::kRendezvous:
+            limits = {};
+            break;
+        case Preference::kIpcGet:
+        case Preference::kIpcPut:
+        case Preference::kStaged:
+        case Preference::kBounce:
+            limits.device_eager = 0;
+            break;
+    }
+    return limits;
+}
+
+Preference preference_of(const config::Params& params) noexcept {
+    return static_cast<Preference>(params.pml_protocol);
+}
 
 SendChoice choose_start(const SendFacts& facts, const Limits& limits) noexcept {
     if (facts.same_process) {
@@ -23,6 +157,27 @@ SendChoice choose_start(const SendFacts& facts, const Limits& limits) noexcept {
     return {Start::kUcxRendezvous, Reason::kHostMemory};
 }
 
+const Protocol& choose(const Situation& situation, const Limits& limits, const Costs& costs,
+                       Preference preference) noexcept {
+    const SendFacts facts{situation.bytes, situation.same_process, situation.shared_memory,
+                          situation.sender.on_device};
+    switch (choose_start(facts, limits).start) {
+        case Start::kSelf:
+            return self_copy;
+        case Start::kEagerShm:
+            return situation.sender.on_device ? eager_device : eager_host;
+        case Start::kFragments:
+            return fragments;
+        case Start::kEagerUcx:
+            return eager_ucx;
+        case Start::kUcxRendezvous:
+        case Start::kOffers:
+            break;
+    }
+    const Protocol* offer = choose_offer(situation, costs, preference);
+    return offer != nullptr ? *offer : rendezvous_ucx;
+}
+
 Reason ipc_offer(const IpcFacts& facts) noexcept {
     if (!facts.same_node) {
         return Reason::kOtherNode;
@@ -34,19 +189,6 @@ Reason ipc_offer(const IpcFacts& facts) noexcept {
         return Reason::kNoSharedMemory;
     }
     return facts.exportable ? Reason::kDirect : Reason::kNotExportable;
-}
-
-Reason choose_pull(const ReceiveFacts& facts) noexcept {
-    if (!facts.ipc_offered) {
-        return Reason::kNone;  // the sender knows why
-    }
-    if (!facts.enabled) {
-        return Reason::kIpcOff;
-    }
-    if (!facts.on_device) {
-        return Reason::kReceiverHost;
-    }
-    return facts.contiguous ? Reason::kDirect : Reason::kReceiverLayout;
 }
 
 }  // namespace beeline::protocol

@@ -1,12 +1,52 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which protocol a message takes. Pure: decides from facts, touches nothing.
+// Which protocol a message takes: of those that are possible the one with the smallest estimate.
+// Pure: decides from facts, touches nothing.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
-#include "protocol/path.hpp"
+#include "protocol/protocol.hpp"
 
 namespace beeline::protocol {
+
+/// pml_beeline_protocol, in the order of its words.
+enum class Preference {
+    kAuto,
+    kEager,
+    kFragments,
+    kRendezvous,
+    kIpcGet,
+    kIpcPut,
+    kStaged,
+    kBounce
+};
+
+/// A protocol as seen by one message.
+struct Candidate {
+    const Protocol* protocol = nullptr;
+    Reason obstacle = Reason::kNone;  ///< kNone: possible
+    double microseconds = 0;          ///< estimate; meaningful when possible
+};
+using Candidates = std::array<Candidate, kProtocols>;
+
+/// All protocols, in table order.
+Candidates candidates(const Situation& situation, const Limits& limits,
+                      const Costs& costs) noexcept;
+
+/// The cheapest of those that are possible; of equals the first. There always is one: a message of
+/// a process to itself goes by self, others by eager_ucx, rendezvous_ucx or staged if nothing else.
+const Candidate* cheapest(const Candidates& all) noexcept;
+
+/// What the receiver takes of the protocols that start with an RTS. `costs` and `preference` are
+/// its own; the situation comes from the offers. Null when neither side's memory is on a device.
+const Protocol* choose_offer(const Situation& situation, const Costs& costs,
+                             Preference preference) noexcept;
+
+/// The limits in force. One that the user has set stands; others end where the next protocol is
+/// estimated to be faster, if that is earlier.
+Limits limits_of(const config::Params& params) noexcept;
+Preference preference_of(const config::Params& params) noexcept;
 
 /// What the sender starts with.
 enum class Start {
@@ -27,20 +67,17 @@ struct SendFacts {
     bool contiguous = true;
 };
 
-/// Sizes that decide, from the parameters.
-struct Limits {
-    std::size_t eager = 0;
-    std::size_t fragments = 0;  ///< host data through shared memory
-    std::size_t ucx_eager = 0;
-    std::size_t device_eager = 0;
-};
-
 struct SendChoice {
     Start start;
     Reason reason;  ///< kNone when the receiver's answer will tell
 };
 
+/// The table's answer for what the sender knows, as comparisons with the limits in force.
 SendChoice choose_start(const SendFacts& facts, const Limits& limits) noexcept;
+
+/// Both steps for a message of which both sides are known.
+const Protocol& choose(const Situation& situation, const Limits& limits, const Costs& costs,
+                       Preference preference) noexcept;
 
 /// Whether the sender can offer its memory by CUDA IPC; the reason says why not, or kDirect.
 struct IpcFacts {
@@ -50,15 +87,5 @@ struct IpcFacts {
     bool exportable = false;
 };
 Reason ipc_offer(const IpcFacts& facts) noexcept;
-
-/// What the receiver makes of an RTS: kDirect means pull by IPC, anything else means staged, and
-/// why.
-struct ReceiveFacts {
-    bool ipc_offered = false;
-    bool enabled = false;
-    bool on_device = false;
-    bool contiguous = false;
-};
-Reason choose_pull(const ReceiveFacts& facts) noexcept;
 
 }  // namespace beeline::protocol

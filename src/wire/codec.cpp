@@ -71,6 +71,9 @@ bool read_offer(std::uint8_t type, std::span<const std::byte> payload, std::uint
             out.type = OfferType::kStaged;
             return read_exactly(payload, out.staged) && out.staged.chunk_bytes != 0 &&
                    out.staged.chunk_bytes <= kMaxChunkBytes;
+        case OfferType::kPut:
+            out.type = OfferType::kPut;
+            return payload.empty();
         case OfferType::kNone:
             return false;
         case OfferType::kUcx:
@@ -101,6 +104,10 @@ std::size_t encode(const Rts& message, std::span<std::byte> out) noexcept {
                 break;
             case OfferType::kStaged:
                 put_offer(writer, offer.type, offer.staged);
+                break;
+            case OfferType::kPut:
+                writer.put(offer.type);
+                writer.put(std::uint8_t{0});
                 break;
             case OfferType::kNone:
             case OfferType::kRdma:

@@ -17,8 +17,8 @@ inline MessageType peek(std::span<const std::byte> in) noexcept {
         return MessageType::kNone;
     }
     const auto type = std::to_integer<std::uint8_t>(in[0]);
-    return type <= static_cast<std::uint8_t>(MessageType::kDescriptors) ? MessageType{type}
-                                                                        : MessageType::kNone;
+    return type <= static_cast<std::uint8_t>(MessageType::kPutDone) ? MessageType{type}
+                                                                    : MessageType::kNone;
 }
 
 namespace detail {
@@ -49,7 +49,8 @@ inline bool sound(const Ack&) noexcept {
     return true;
 }
 inline bool sound(const Nack& message) noexcept {
-    return is_device_offer(message.offer) || message.offer == OfferType::kStaged;
+    return is_device_offer(message.offer) || message.offer == OfferType::kStaged ||
+           message.offer == OfferType::kPut;
 }
 inline bool sound(const Freed&) noexcept {
     return true;
@@ -58,6 +59,15 @@ inline bool sound(const Want& message) noexcept {
     return message.offer == OfferType::kVmm || message.offer == OfferType::kPool;
 }
 inline bool sound(const Descriptors&) noexcept {
+    return true;
+}
+/// The range lies within the allocation.
+inline bool sound(const Put& message) noexcept {
+    return message.bytes != 0 && message.bytes <= kMaxMessageBytes &&
+           message.into.offset <= message.into.allocation_bytes &&
+           message.bytes <= message.into.allocation_bytes - message.into.offset;
+}
+inline bool sound(const PutDone&) noexcept {
     return true;
 }
 

@@ -15,7 +15,7 @@ static_assert(
     "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
 
 /// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
-inline constexpr std::uint8_t kVersion = 3;
+inline constexpr std::uint8_t kVersion = 4;
 
 /// Limits that a decoder enforces on what peers claim.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
@@ -36,6 +36,8 @@ enum class MessageType : std::uint8_t {
     kFreed = 9,
     kWant = 10,
     kDescriptors = 11,
+    kPut = 12,
+    kPutDone = 13,
 };
 
 /// Bits of Common::flags. Bits that are not named here are ignored.
@@ -60,6 +62,7 @@ enum class OfferType : std::uint8_t {
     kPool = 5,    ///< memory of an exportable pool, whose descriptor is fetched with WANT
     kBounce = 6,  ///< chunks through a buffer on the sender's device, which is mapped as by kIpc
     kUcx = 7,     ///< in a CTS only: host memory, as UCX carries it best
+    kPut = 8,     ///< the sender maps what the receiver names in a PUT, and writes there
 };
 
 /// True for the offers that an IpcOffer describes.
@@ -115,6 +118,7 @@ struct StagedOffer {
     std::uint32_t chunk_bytes = 0;  ///< the most the sender puts in one chunk
 };
 
+/// kPut, which has no payload: the sender can write into memory that the receiver names.
 /// One thing the sender can do; only the member that `type` names has a meaning.
 struct Offer {
     OfferType type = OfferType::kNone;
@@ -222,6 +226,24 @@ struct Descriptors {
     std::array<std::uint8_t, 7> reserved{};
 };
 
+/// The receiver names the device memory that the sender is to write into; answered by PUT DONE or a
+/// NACK.
+struct Put {
+    static constexpr MessageType kType = MessageType::kPut;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+    std::uint64_t receiver_request = 0;
+    std::uint64_t bytes = 0;  ///< wanted; less than the message when the receive truncates it
+    IpcOffer into;            ///< the receiver's memory
+};
+
+/// All that a PUT asked for has been written.
+struct PutDone {
+    static constexpr MessageType kType = MessageType::kPutDone;
+    Common common{kType};
+    std::uint64_t receiver_request = 0;
+};
+
 /// Bytes of one IPC offer and one staged offer as encoded, without type and length.
 inline constexpr std::size_t kIpcOfferBytes = 120;
 inline constexpr std::size_t kStagedOfferBytes = 4;
@@ -253,6 +275,8 @@ static_assert(sizeof(Freed) == 24 && offsetof(Freed, buffer_id) == 16);
 static_assert(sizeof(Want) == 48 && offsetof(Want, receiver_request) == 16 &&
               offsetof(Want, socket) == 24 && offsetof(Want, offer) == 40);
 static_assert(sizeof(Descriptors) == 24 && offsetof(Descriptors, status) == 16);
+static_assert(sizeof(Put) == 152 && offsetof(Put, bytes) == 24 && offsetof(Put, into) == 32);
+static_assert(sizeof(PutDone) == 16 && offsetof(PutDone, receiver_request) == 8);
 
 /// A message that is one fixed struct: every kind but RTS.
 template <class X>
@@ -264,6 +288,6 @@ concept FixedMessage =
 static_assert(FixedMessage<Eager> && FixedMessage<Cts> && FixedMessage<Data> &&
               FixedMessage<DataAck> && FixedMessage<Fin> && FixedMessage<Ack> &&
               FixedMessage<Nack> && FixedMessage<Freed> && FixedMessage<Want> &&
-              FixedMessage<Descriptors>);
+              FixedMessage<Descriptors> && FixedMessage<Put> && FixedMessage<PutDone>);
 
 }  // namespace beeline::wire

@@ -112,6 +112,27 @@ void memory_of_another_context() {
     EXPECT(holds(memory, kBytes, 1));
 }
 
+// The stream says where a copy runs, the current context does not: programming guide, "Stream and
+// Event Behavior".
+void copy_on_stream_of_another() {
+    open_device();
+    CUstream stream = nullptr;
+    MUST(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CUevent event = nullptr;
+    MUST(cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    const CUdeviceptr from = allocate(kBytes);
+    const CUdeviceptr to = allocate(kBytes);
+    put(from, kBytes, 3);
+    CUcontext own = nullptr;
+    MUST(cu.cuCtxCreate_v2(&own, 0, 0));
+    EXPECT_RESULT(cu.cuMemcpyAsync(to, from, kBytes, stream), CUDA_SUCCESS);
+    EXPECT_RESULT(cu.cuEventRecord(event, stream), CUDA_SUCCESS);
+    EXPECT_RESULT(cu.cuEventSynchronize(event), CUDA_SUCCESS);
+    EXPECT_RESULT(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+    pop();
+    EXPECT(holds(to, kBytes, 3));
+}
+
 void event_of_another_context() {
     open_device();
     CUevent event = nullptr;
@@ -207,6 +228,7 @@ const Case kCases[] = {
     {"context.primary_state", primary_state},
     {"context.stack", stack_of_contexts},
     {"context.memory_of_another", memory_of_another_context},
+    {"context.copy_on_stream_of_another", copy_on_stream_of_another},
     {"context.event_of_another", event_of_another_context},
     {"context.stream_knows", stream_knows_context},
     {"context.reset_kills", reset_kills_context, Source::kBelieved},

@@ -72,7 +72,8 @@ void check_sound(const Rts& rts) {
     RC_ASSERT(rts.offer_count <= kMaxOffers);
     for (std::size_t index = 0; index < rts.offer_count; ++index) {
         const Offer& offer = rts.offers[index];
-        RC_ASSERT(is_device_offer(offer.type) || offer.type == OfferType::kStaged);
+        RC_ASSERT(is_device_offer(offer.type) || offer.type == OfferType::kStaged ||
+                  offer.type == OfferType::kPut);
         if (offer.type == OfferType::kBounce) {
             RC_ASSERT(offer.ipc.detail >= 1 && offer.ipc.detail <= kMaxChunkBytes);
             RC_ASSERT(offer.ipc.detail <= offer.ipc.allocation_bytes);
@@ -81,7 +82,7 @@ void check_sound(const Rts& rts) {
                       (offer.ipc.detail >= 1 && offer.ipc.detail <= kMaxParts));
             RC_ASSERT(offer.ipc.offset <= offer.ipc.allocation_bytes);
             RC_ASSERT(rts.envelope.bytes <= offer.ipc.allocation_bytes - offer.ipc.offset);
-        } else {
+        } else if (offer.type == OfferType::kStaged) {
             RC_ASSERT(offer.staged.chunk_bytes >= 1 && offer.staged.chunk_bytes <= kMaxChunkBytes);
         }
     }
@@ -109,7 +110,8 @@ void decode_all(std::span<const std::byte> in) {
     const int takers = static_cast<int>(is_rts) + try_fixed<Eager>(in) + try_fixed<Cts>(in) +
                        try_fixed<Data>(in) + try_fixed<DataAck>(in) + try_fixed<Fin>(in) +
                        try_fixed<Ack>(in) + try_fixed<Nack>(in) + try_fixed<Freed>(in) +
-                       try_fixed<Want>(in) + try_fixed<Descriptors>(in);
+                       try_fixed<Want>(in) + try_fixed<Descriptors>(in) + try_fixed<Put>(in) +
+                       try_fixed<PutDone>(in);
     RC_ASSERT(takers <= (peek(in) == MessageType::kNone ? 0 : 1));
 }
 

@@ -20,15 +20,18 @@ launch -n 1 "$program" device
 launch --stack coll -n 3 "$program" device
 launch -n 4 --mca coll_beeline_allreduce_algorithm ring "$program" device
 
-# The report says which way each call took, and all ranks took the same.
+# The report says which way each call took, by which algorithm, and all ranks took the same.
 launch -n 4 --mca coll_beeline_report 1 "$program" device >"$output" 2>&1 || fail "with a report"
 grep '^OK' "$output" || fail "no verdict"
 for rank in 0 1 2 3; do
-    grep -q "rank $rank: iallreduce  *0  *16 " "$output" || fail "the report of rank $rank lacks iallreduce"
+    grep -q "rank $rank: iallreduce  *0  *0  *16$" "$output" || fail "the report of rank $rank lacks iallreduce"
 done
 [ "$(grep ': allreduce ' "$output" | sed 's/.*: allreduce//' | sort -u | wc -l)" -eq 1 ] ||
     fail "ranks served allreduce in different ways"
-grep -q 'rank 0: allreduce  *0  *1  *[1-9][0-9]*  *[1-9]' "$output" || fail "not both schedules were used"
+grep -q 'rank 0: allreduce  *0  *1  *[1-9]' "$output" || fail "not both schedules and copies were used"
+[ "$(grep -c 'rank 0: allreduce by [a-z_]*: [1-9]' "$output")" -ge 2 ] || fail "not two algorithms were used"
+[ "$(grep ' by [a-z_]*: [0-9]' "$output" | sed 's/.*rank [0-9]: //' | sort | uniq -c | grep -vc '^ *4 ')" -eq 0 ] ||
+    fail "ranks used different algorithms"
 
 # A copy that fails is an MPI error that says which call, why and where.
 SOFTCUDA_FAULT='cuMemcpyAsync:1+:700'

@@ -327,6 +327,12 @@ void direct(Table& table) {
     table.self("self D D, 1 MiB", 1 << 20, 4);
 }
 
+void put(Table& table) {
+    constexpr auto kD = gpu::Kind::kDevice;
+    table.message("IPC put, 1 MiB", kD, kD, 1 << 20, {3, 1}, {4, 2});
+    table.message("IPC put, 64 MiB", kD, kD, 64 << 20, {3, 1});
+}
+
 void staged(Harness& h, Table& table) {
     using gpu::Kind;
     struct Pair {
@@ -381,6 +387,8 @@ int main(int argc, char** argv) {
     if (table.usable()) {
         if (part == "direct") {
             direct(table);
+        } else if (part == "put") {
+            put(table);
         } else if (part == "staged") {
             staged(h, table);
         } else if (part == "collectives") {

@@ -27,6 +27,7 @@ cat >"$work/table" <<'HEAD'
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 HEAD
 launch 2 direct
+launch 2 put --mca pml_beeline_protocol ipc_put
 # The same pair without IPC: what staging costs where it is the only way.
 launch 2 staged --mca pml_beeline_cuda_ipc 0
 launch 4 collectives --mca coll_beeline_allreduce_algorithm auto --mca coll_beeline_allreduce_ring_min 262144

@@ -99,13 +99,19 @@ tests_mpi_layouts_SOURCES = tests/mpi/layouts.cpp tests/mpi/structures.c tests/m
 	tests/mpi/structures.h plugin/types.cpp
 tests_mpi_layouts_CPPFLAGS = $(plugin_cppflags)
 tests_mpi_layouts_LDADD = libcore.la $(OMPI_LIBS)
-coll_scripts = tests/mpi/collectives_test.sh tests/mpi/device_calls_test.sh tests/mpi/layouts_test.sh
+# The table of algorithms is compiled into the test.
+check_PROGRAMS += tests/mpi/coll_matrix
+tests_mpi_coll_matrix_SOURCES = tests/mpi/coll_matrix.cpp tests/mpi/coll_case.cpp tests/mpi/coll_case.hpp \
+	tests/mpi/coll_elements.cpp tests/mpi/coll_groups.cpp tests/mpi/coll_groups.hpp tests/mpi/harness.hpp
+tests_mpi_coll_matrix_CPPFLAGS = $(mpi_test_cppflags)
+tests_mpi_coll_matrix_LDADD = libgpu.la libcore.la $(OMPI_LIBS)
+coll_scripts = tests/mpi/collectives_test.sh tests/mpi/coll_matrix_test.sh tests/mpi/device_calls_test.sh tests/mpi/layouts_test.sh
 TESTS += $(coll_scripts)
 EXTRA_DIST += $(coll_scripts)
 
 p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi/p2p_types_test.sh \
 	tests/mpi/rma_host_test.sh tests/mpi/ledger_test.sh tests/mpi/ledger_table_test.sh \
-	tests/mpi/bad_input_test.sh \
+	tests/mpi/bad_input_test.sh tests/mpi/info_test.sh tests/mpi/protocols_test.sh \
 	tests/mpi/two_nodes_test.sh
 TESTS += $(p2p_scripts)
 EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t kRoom = 10 << 20;
 constexpr std::size_t kGuard = 4096;
-constexpr std::array<const char*, 8> kPaths = {"self",   "shm",      "ucx",       "cuda_ipc",
-                                               "staged", "cuda_vmm", "cuda_pool", "cuda_bounce"};
+constexpr std::array<const char*, 9> kPaths = {"self",      "shm",         "ucx",
+                                               "cuda_ipc",  "staged",      "cuda_vmm",
+                                               "cuda_pool", "cuda_bounce", "cuda_ipc_put"};
 
 class Kinds {
  public:
@@ -109,19 +110,25 @@ class Kinds {
         if (is_host(from) || bytes < (std::size_t{1} << 20)) {
             return {};
         }
-        if (is_host(to)) {
+        const bool pinned = to == Block::kPinned || to == Block::kRegistered;
+        if (is_host(to) && !pinned) {
             return "staged";
         }
+        // What cannot be mapped is written into memory that can.
+        const std::string instead =
+            to == Block::kDevice && !instead_.empty() ? "cuda_ipc_put" : instead_;
         switch (from) {
             case Block::kDevice:
                 return "cuda_ipc";
             case Block::kVmmShared:
             case Block::kVmmParts:
-                return instead_.empty() ? "cuda_vmm" : instead_;
+                return instead_.empty() ? "cuda_vmm" : instead;
             case Block::kPoolShared:
-                return instead_.empty() ? "cuda_pool" : instead_;
+                return instead_.empty() ? "cuda_pool" : instead;
             default:
-                return instead_ == "staged" ? "staged" : "cuda_bounce";
+                return to == Block::kDevice   ? "cuda_ipc_put"
+                       : instead_ == "staged" ? "staged"
+                                              : "cuda_bounce";
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages beside other work of the GPU: copies that return early, streams that are busy for ever,
 // kernels that failed.
-//   peers_order early|busy|busy_default|sticky
+//   peers_order early|early_pool|busy|busy_default|sticky
 // "early" is run with SOFTCUDA_DELAY, which lets synchronous copies return long before they are
 // done; "sticky" with a SOFTCUDA_FAULT on rank 0.
 #include <functional>
@@ -44,12 +44,22 @@ class Order {
 
     /// The application writes what it sends, and clears what it receives into, by calls that return
     /// before that has happened; its own work on the data comes on a stream that waits for none.
-    void early() {
+    /// `pool`: in stream-ordered memory, whose copies the driver cannot be asked to complete.
+    void early(bool pool) {
         auto copy_between =
             driver<CUresult (*)(CUdeviceptr, CUdeviceptr, std::size_t)>("cuMemcpyDtoD_v2");
         auto copy_in =
             driver<CUresult (*)(CUdeviceptr, const void*, std::size_t)>("cuMemcpyHtoD_v2");
         auto fill = driver<CUresult (*)(CUdeviceptr, unsigned char, std::size_t)>("cuMemsetD8_v2");
+        auto allocate_async =
+            driver<CUresult (*)(CUdeviceptr*, std::size_t, CUstream)>("cuMemAllocAsync");
+        auto free_to_pool = driver<CUresult (*)(CUdeviceptr, CUstream)>("cuMemFreeAsync");
+        const auto allocate_from_pool = [&](std::size_t bytes) {
+            CUdeviceptr memory = 0;
+            h_.check(allocate_async(&memory, bytes, nullptr) == CUDA_SUCCESS, "no pool memory");
+            cuda_.fill(reinterpret_cast<void*>(memory), bytes, kOld);
+            return reinterpret_cast<void*>(memory);
+        };
         void* source = cuda_.allocate(kLargest, mine_);
         void* other = cuda_.allocate(8, 0);
         std::vector<unsigned char> host(kLargest, mine_);
@@ -61,8 +71,8 @@ class Order {
         for (const std::size_t bytes : kSizes) {
             for (const auto& write : writers) {
                 // New memory, then the same again.
-                void* out = cuda_.allocate(bytes, kOld);
-                void* in = cuda_.allocate(bytes, kOld);
+                void* out = pool ? allocate_from_pool(bytes) : cuda_.allocate(bytes, kOld);
+                void* in = pool ? allocate_from_pool(bytes) : cuda_.allocate(bytes, kOld);
                 for (int round = 0; round < 2; ++round) {
                     for (int i = 0; i < 6; ++i) {
                         copy_between(address(other), address(source), 8);  // the stream is behind
@@ -73,12 +83,20 @@ class Order {
                     judge_on_own_stream(in, bytes);
                     cuda_.fill(out, bytes, kOld);
                 }
-                cuda_.free(out);
-                cuda_.free(in);
+                for (void* each : {out, in}) {
+                    if (pool) {
+                        free_to_pool(address(each), nullptr);
+                    } else {
+                        cuda_.free(each);
+                    }
+                }
             }
         }
         cuda_.free(source);
         cuda_.free(other);
+        unsigned flags = 0;
+        driver<CUresult (*)(unsigned*)>("cuCtxGetFlags")(&flags);
+        h_.check((flags & CU_CTX_SYNC_MEMOPS) == 0, "the application's context was changed");
     }
 
     /// A stream waits until the host says so: as a kernel does that waits for messages. Messages
@@ -185,8 +203,8 @@ int main(int argc, char** argv) {
     beeline::test::Harness harness(&argc, &argv);
     const std::string_view name = argc > 1 ? argv[1] : "";
     beeline::test::Order order(harness);
-    if (name == "early") {
-        order.early();
+    if (name == "early" || name == "early_pool") {
+        order.early(name == "early_pool");
     } else if (name == "busy" || name == "busy_default") {
         order.busy(name == "busy_default");
     } else if (name == "sticky") {

@@ -7,10 +7,12 @@ order=$top_builddir/tests/mpi/peers_order
 for option in cuda_ipc shm nothing; do
     off=
     [ $option = nothing ] || off="--mca pml_beeline_$option 0"
-    text="synchronous copies that return early, without $option"
-    # shellcheck disable=SC2086
-    job "$text" 2 -x SOFTCUDA_DELAY=400 $off -n 2 "$order" early
-    has '^OK' && quiet
+    for case in early early_pool; do
+        text="synchronous copies that return early ($case), without $option"
+        # shellcheck disable=SC2086
+        job "$text" 2 -x SOFTCUDA_DELAY=400 $off -n 2 "$order" $case
+        has '^OK' && quiet
+    done
     for stream in busy busy_default; do
         text="a $stream stream, without $option"
         # shellcheck disable=SC2086

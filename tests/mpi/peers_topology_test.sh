@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # GPUs that reach each other's memory, do not, or do in one direction only.
 . "$top_srcdir/tests/mpi/peers_lib.sh"
-unreachable="not on the best path: cuIpcOpenMemHandle failed at the receiver"
+unreachable="not on the best path: this kind of handle does not work between these processes"
 
 # on TEXT TOPOLOGY GPUS RANKS PLACES...
 on() {

@@ -165,7 +165,9 @@ TEST(AllreduceWorld, AFailedMessageHangsNobody) {
                 const Status status =
                     allreduce(contexts[static_cast<std::size_t>(rank)], nullptr, data.data(),
                               data.size(), Type::kI64, Op::kSum, world.transport(rank));
-                EXPECT_TRUE(status == Status::kOk || status == Status::kIo);
+                // Those that depend on the two that failed get messages that are too short.
+                EXPECT_TRUE(status == Status::kOk || status == Status::kIo ||
+                            status == Status::kTruncated);
                 failures += status == Status::kIo ? 1 : 0;
                 results[static_cast<std::size_t>(rank)] = data[0];
             };

@@ -85,10 +85,13 @@ TEST(EnginePaths, AreTheOnesTheTablePromises) {
             {Kind::kDevice, Kind::kDevice, kLarge, Path::kCudaIpc, Reason::kDirect},
             {Kind::kDevice, Kind::kHost, kLarge, Path::kStaged, Reason::kReceiverHost},
             {Kind::kHost, Kind::kDevice, 300000, Path::kStaged, Reason::kReceiverDevice},
-            {Kind::kManaged, Kind::kDevice, kLarge, Path::kCudaBounce, Reason::kBounced},
+            {Kind::kManaged, Kind::kDevice, kLarge, Path::kCudaIpcPut, Reason::kDirect},
             {Kind::kManaged, Kind::kManaged, kLarge, Path::kCudaBounce, Reason::kBounced},
             {Kind::kDevice, Kind::kManaged, kLarge, Path::kCudaIpc, Reason::kDirect},
             {Kind::kManaged, Kind::kHost, kLarge, Path::kStaged, Reason::kReceiverHost},
+            {Kind::kDevice, Kind::kPinned, kLarge, Path::kCudaIpc, Reason::kDirect},
+            {Kind::kManaged, Kind::kPinned, kLarge, Path::kStaged, Reason::kReceiverHost},
+            {Kind::kManaged, Kind::kPinned, 3000000, Path::kCudaBounce, Reason::kBounced},
         };
         Ticket ticket;
         unsigned number = 0;
@@ -137,7 +140,8 @@ TEST(EngineCost, RefusedOffersAreNotExportedAnew) {
 struct Refusal {
     const char* name;
     const char* fault;
-    int rank;
+    int rank;  ///< -1: both
+    Path path;
     Reason reason;
     const char* call;  ///< what the one warning names
     unsigned tries;    ///< messages before the pair is refused
@@ -146,7 +150,8 @@ struct Refusal {
 
 class Refused : public testing::TestWithParam<Refusal> {};
 
-TEST_P(Refused, DeviceMessagesAreStagedWithOneWarning) {
+// Where one side cannot, the other does it for both; where neither can, chunks go through the host.
+TEST_P(Refused, DeviceMessagesTakeTheNextWayWithOneWarning) {
     const Refusal& refusal = GetParam();
     run_ranks(with_fault(refusal.fault, refusal.rank), [&](Rank& rank) {
         const test::LogCapture log(LogLevel::kWarning);
@@ -156,7 +161,7 @@ TEST_P(Refused, DeviceMessagesAreStagedWithOneWarning) {
             EXPECT_EQ(ends.outcome.status, Status::kOk);
             EXPECT_TRUE(ends.right);
             if (rank.rank() == 0) {
-                EXPECT_EQ(ends.outcome.path, Path::kStaged);
+                EXPECT_EQ(ends.outcome.path, refusal.path);
                 // After a few failures the pair's verdict stands, and the driver is not asked
                 // again.
                 EXPECT_EQ(ends.outcome.reason,
@@ -164,28 +169,33 @@ TEST_P(Refused, DeviceMessagesAreStagedWithOneWarning) {
             }
         }
         if (rank.rank() == 0) {
-            const auto& fallbacks = rank.engine().counters().fallbacks;
-            EXPECT_EQ(fallbacks[static_cast<std::size_t>(refusal.reason)],
-                      std::min(refusal.tries, 5U));
-        } else if (refusal.rank == 1) {
+            EXPECT_EQ(rank.engine().counters().fallbacks[static_cast<std::size_t>(refusal.reason)],
+                      protocol::is_fallback(refusal.reason) ? std::min(refusal.tries, 5U) : 0U);
+        } else if (refusal.error != CUDA_SUCCESS) {
             ASSERT_EQ(rank.engine().verdicts().all().size(), 1U);
             EXPECT_TRUE(rank.engine().verdicts().all()[0].refused);
             EXPECT_EQ(rank.engine().verdicts().all()[0].reason, refusal.error);
             EXPECT_LE(calls("cuIpcOpenMemHandle"), 3U);
         }
-        EXPECT_EQ(log.lines().size(), rank.rank() == refusal.rank ? 1U : 0U);
-        EXPECT_EQ(log.count(refusal.call), rank.rank() == refusal.rank ? 1 : 0);
+        const bool refused = refusal.rank < 0 || rank.rank() == refusal.rank;
+        EXPECT_EQ(log.lines().size(), refused ? 1U : 0U);
+        EXPECT_EQ(log.count(refusal.call), refused ? 1 : 0);
     });
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Engine, Refused,
-    testing::Values(Refusal{"Open", "cuIpcOpenMemHandle:1+:1", 1, Reason::kOpenFailed,
-                            "cuIpcOpenMemHandle", 2, CUDA_ERROR_INVALID_VALUE},
-                    Refusal{"NoPeerAccess", "cuIpcOpenMemHandle:1+:217", 1, Reason::kOpenFailed,
-                            "cuIpcOpenMemHandle", 1, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED},
-                    Refusal{"Export", "cuIpcGetMemHandle:1+:801", 0, Reason::kExportFailed,
-                            "cuIpcGetMemHandle", 9, CUDA_SUCCESS}),
+    testing::Values(Refusal{"OpenByReceiver", "cuIpcOpenMemHandle:1+:1", 1, Path::kCudaIpcPut,
+                            Reason::kDirect, "cuIpcOpenMemHandle", 9, CUDA_ERROR_INVALID_VALUE},
+                    Refusal{"OpenByBoth", "cuIpcOpenMemHandle:1+:1", -1, Path::kStaged,
+                            Reason::kOpenFailed, "cuIpcOpenMemHandle", 3, CUDA_ERROR_INVALID_VALUE},
+                    Refusal{"NoPeerAccess", "cuIpcOpenMemHandle:1+:217", -1, Path::kStaged,
+                            Reason::kOpenFailed, "cuIpcOpenMemHandle", 1,
+                            CUDA_ERROR_PEER_ACCESS_UNSUPPORTED},
+                    Refusal{"ExportBySender", "cuIpcGetMemHandle:1+:801", 0, Path::kCudaIpcPut,
+                            Reason::kDirect, "cuIpcGetMemHandle", 9, CUDA_SUCCESS},
+                    Refusal{"ExportByBoth", "cuIpcGetMemHandle:1+:801", -1, Path::kStaged,
+                            Reason::kExportFailed, "cuIpcGetMemHandle", 9, CUDA_SUCCESS}),
     [](const testing::TestParamInfo<Refusal>& refusal) { return refusal.param.name; });
 
 TEST(EngineFaults, MemoryThatIsNotRegisteredServesAllTheSame) {

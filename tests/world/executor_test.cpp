@@ -188,23 +188,36 @@ TEST(Executor, AFailedReductionIsReportedAndHangsNobody) {
             HostDriven executor;
             EXPECT_EQ(executor.run(build(true, 4, rank, true), sum(nullptr, data.data(), 4), engine,
                                    world.transport(rank)),
-                      rank == 2 ? Status::kDriver : Status::kOk);
-            EXPECT_EQ(engine.reductions, rank == 2 ? failing : 3);
+                      rank == 2 ? Status::kDriver : Status::kTruncated);
+            EXPECT_TRUE(rank != 2 || engine.reductions == failing);
         });
         EXPECT_EQ(world.unmatched(), 0U);
     }
 }
 
-TEST(Executor, RefusedScratchSendsNothing) {
-    Loopback world(2);
-    LateEngine engine;
-    engine.refuse_scratch = true;
-    HostDriven executor;
-    int data = 0;
-    EXPECT_EQ(
-        executor.run(build(true, 2, 0, true), sum(nullptr, &data, 2), engine, world.transport(0)),
-        Status::kNoMemory);
-    EXPECT_EQ(world.unmatched(), 0U);
+// Nor what the caller says went wrong before, nor scratch that is refused: nobody waits for ever,
+// and all learn of it.
+TEST(Executor, AFailureBeforeTheRunReachesAllRanks) {
+    for (const bool scratch : {true, false}) {
+        for (const bool ring : {true, false}) {
+            Loopback world(4);
+            world.run([&](int rank) {
+                std::vector<int> data(8, rank);
+                LateEngine engine;
+                HostDriven executor;
+                engine.refuse_scratch = scratch && rank == 1;
+                const auto schedule = build(ring, 4, rank, true);
+                const Status failed = rank == 1 && !scratch ? Status::kNoMemory : Status::kOk;
+                ASSERT_EQ(executor.begin(schedule, sum(nullptr, data.data(), 8), engine,
+                                         world.transport(rank), failed),
+                          Status::kOk);
+                EXPECT_TRUE(executor.advance(coll::exec::Patience::kWait));
+                EXPECT_EQ(executor.status(), rank == 1 ? Status::kNoMemory : Status::kTruncated);
+                EXPECT_TRUE(rank != 1 || data == std::vector<int>(8, rank));
+            });
+            EXPECT_EQ(world.unmatched(), 0U);
+        }
+    }
 }
 
 TEST(Executor, ChunksMayBeEmpty) {

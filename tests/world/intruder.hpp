@@ -76,7 +76,7 @@ inline std::vector<std::byte> template_of(unsigned type) {
         message.common.context = 77;
         return message;
     };
-    switch (type % 15) {
+    switch (type % 17) {
         case 0: {
             wire::Eager eager = with_context(wire::Eager{});
             eager.envelope.source = 1;
@@ -177,7 +177,8 @@ inline std::vector<std::byte> template_of(unsigned type) {
         case 13: {
             wire::Rts rts = with_context(wire::Rts{});
             rts.envelope.bytes = 100000;
-            rts.offer_count = 3;
+            rts.offer_count = 4;
+            rts.offers[3].type = wire::OfferType::kPut;
             rts.offers[0].type = wire::OfferType::kVmm;
             rts.offers[0].ipc.detail = 1;
             rts.offers[0].ipc.allocation_bytes = 2 << 20;
@@ -187,6 +188,20 @@ inline std::vector<std::byte> template_of(unsigned type) {
             rts.offers[2].ipc.allocation_bytes = 100000;
             rts.offers[2].ipc.detail = 4096;
             length = wire::encode(rts, room);
+            break;
+        }
+        case 14: {
+            wire::Put put = with_context(wire::Put{});
+            put.sender_request = 0x4d00000000;
+            put.bytes = 4096;
+            put.into.allocation_bytes = 4096;
+            length = wire::encode(put, room);
+            break;
+        }
+        case 15: {
+            wire::PutDone done = with_context(wire::PutDone{});
+            done.receiver_request = 0x4d00000000;
+            length = wire::encode(done, room);
             break;
         }
         default: {

@@ -59,6 +59,10 @@ Result<CUipcMemHandle> ExportCache::handle_of(const memory::Pointer& memory,
     while (at != end) {
         const Entries::iterator entry = at->second;
         ++at;
+        if (entry->buffer_id == memory.buffer_id && entry->refused) {
+            ++hits_;
+            return Status::kDriver;
+        }
         if (entry->buffer_id == memory.buffer_id && entry->range.parts.empty()) {
             entries_.splice(entries_.begin(), entries_, entry);
             add_peer(*entry, peer);
@@ -81,7 +85,11 @@ Result<CUipcMemHandle> ExportCache::handle_of(const memory::Pointer& memory,
     if (result != CUDA_SUCCESS) {
         cuda::report_failure(*memory.driver, "cuIpcGetMemHandle", result,
                              reinterpret_cast<const void*>(memory.base),
-                             "messages from this memory are staged through the host");
+                             "messages of this memory go another way");
+        made.refused = result != CUDA_ERROR_OUT_OF_MEMORY;
+        if (made.refused) {
+            insert(std::move(made));
+        }
         return Status::kDriver;
     }
     add_peer(made, peer);

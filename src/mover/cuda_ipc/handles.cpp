@@ -16,6 +16,28 @@
 namespace beeline::mover::cuda_ipc {
 namespace {
 
+/// What the driver says of a mapping; a peer only claims it.
+struct Extent {
+    std::uint64_t id = 0;  ///< the mapping's own buffer id; 0: unknown
+    CUdeviceptr base = 0;
+    std::size_t bytes = 0;  ///< from the base; 0: unknown
+
+    bool holds(CUdeviceptr mapped, std::uint64_t claimed) const noexcept {
+        return bytes == 0 ||
+               (mapped >= base && mapped - base <= bytes && claimed <= bytes - (mapped - base));
+    }
+};
+
+Extent extent_of(const cuda::Driver& driver, CUdeviceptr mapped) noexcept {
+    Extent extent;
+    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                                        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                        CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    void* values[] = {&extent.id, &extent.base, &extent.bytes};
+    const CUresult result = driver.cuPointerGetAttributes(3, attributes, values, mapped);
+    return result == CUDA_SUCCESS ? extent : Extent{};
+}
+
 std::uint64_t buffer_id_of(const cuda::Driver& driver, CUdeviceptr mapped) noexcept {
     std::uint64_t id = 0;
     const CUresult result =
@@ -38,7 +60,12 @@ CUresult open_in(CUcontext context, const CUipcMemHandle& handle, Import& import
     }
     if (result == CUDA_SUCCESS) {
         import.context = context;
-        import.local_id = buffer_id_of(*import.driver, import.mapped);
+        const Extent extent = extent_of(*import.driver, import.mapped);
+        import.local_id = extent.id;
+        if (!extent.holds(import.mapped, import.bytes)) {
+            import.driver->cuIpcCloseMemHandle(import.mapped);
+            result = CUDA_ERROR_INVALID_VALUE;
+        }
     }
     return result;
 }
@@ -199,6 +226,10 @@ Result<Import*> ImportCache::acquire(const cuda::Driver& driver, CUcontext conte
         return Status::kDriver;
     }
     return insert(import);
+}
+
+bool is_mapped(const cuda::Driver& driver, CUdeviceptr mapped, std::uint64_t bytes) noexcept {
+    return extent_of(driver, mapped).holds(mapped, bytes);
 }
 
 Import* ImportCache::insert(Import import) noexcept {

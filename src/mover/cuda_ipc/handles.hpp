@@ -34,7 +34,7 @@ class ExportCache {
     explicit ExportCache(std::size_t entries) noexcept : limit_(entries) {}
     /// The handle of the allocation `memory` lies in, for `peer` (0: nobody is to be told when it
     /// is freed). Another buffer id at the same address is exported anew. kDriver, after logging,
-    /// when the driver refuses.
+    /// when the driver refuses; it is then not asked again for this allocation.
     Result<CUipcMemHandle> handle_of(const memory::Pointer& memory,
                                      std::uint64_t peer = 0) noexcept;
     /// Notes that `peer` may map the descriptors of this range.
@@ -61,7 +61,8 @@ class ExportCache {
         std::uint64_t buffer_id = 0;
         const cuda::Driver* driver = nullptr;
         CUipcMemHandle handle{};
-        VmmRange range;  // of descriptors: not empty
+        VmmRange range;        // of descriptors: not empty
+        bool refused = false;  // the driver makes no handle of it
         std::vector<std::uint64_t> peers;
     };
     using Entries = std::list<Entry>;
@@ -98,9 +99,13 @@ struct Import {
     HandleKind kind = HandleKind::kLegacy;
 };
 
-/// Opened handles. A mapping is used again only for the buffer id it was made for; one that
-/// overlaps a newer allocation of the same peer is closed first. Bounded in entries and in bytes:
-/// the least recently used that nobody uses are closed. One caller at a time.
+/// Whether `bytes` from `mapped` on are one allocation, as far as the driver tells.
+bool is_mapped(const cuda::Driver& driver, CUdeviceptr mapped, std::uint64_t bytes) noexcept;
+
+/// Opened handles. The driver is asked whether a mapping is as large as the peer says. A mapping is
+/// used again only for the buffer id it was made for; one that overlaps a newer allocation of the
+/// same peer is closed first. Bounded in entries and in bytes: the least recently used that nobody
+/// uses are closed. One caller at a time.
 class ImportCache {
  public:
     explicit ImportCache(std::size_t entries, std::uint64_t bytes = UINT64_MAX) noexcept

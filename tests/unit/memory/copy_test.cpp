@@ -153,6 +153,77 @@ TEST(Copy, TheCallersContextIsLeftAlone) {
     EXPECT_EQ(after, nullptr);
 }
 
+/// Calls that read or change the current context, as SoftCUDA counts them.
+unsigned long long context_calls() {
+    const auto calls = reinterpret_cast<unsigned long long (*)(const char*)>(
+        world::software_entry("softcuda_calls"));
+    unsigned long long sum = 0;
+    for (const char* name :
+         {"cuCtxPushCurrent", "cuCtxPopCurrent", "cuCtxGetCurrent", "cuCtxSetCurrent"}) {
+        sum += calls != nullptr ? calls(name) : 0;
+    }
+    return sum;
+}
+
+// The stream says where a copy runs, so any current context will do.
+TEST(Copy, NeedsNoContextCallsOnceItsStreamsAreThere) {
+    Buffer source(driver(), Kind::kDevice, 1000, 0);
+    const Bytes data = pattern(1000, 8);
+    source.write(data);
+    const auto copy_both_ways = [&] {
+        Bytes out(1000);
+        EXPECT_EQ(copy(out.data(), source.data(), 1000), Status::kOk);
+        EXPECT_EQ(out, data);
+        Bytes later(1000);
+        auto started =
+            AsyncCopy::start(later.data(), Pointer{}, source.data(), classify(source.data()), 1000);
+        ASSERT_TRUE(started.ok());
+        EXPECT_EQ(finish(*started), Status::kOk);
+        EXPECT_EQ(later, data);
+    };
+    copy_both_ways();
+    unsigned long long before = context_calls();
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        copy_both_ways();
+    }
+    EXPECT_EQ(context_calls(), before);
+    CUcontext other = nullptr;
+    if (driver().cuDevicePrimaryCtxRetain(&other, 1) != CUDA_SUCCESS) {
+        return;  // a machine with one device
+    }
+    ASSERT_EQ(driver().cuCtxPushCurrent(other), CUDA_SUCCESS);
+    before = context_calls();
+    copy_both_ways();
+    EXPECT_EQ(context_calls(), before) << "the context of another device";
+    CUcontext popped = nullptr;
+    driver().cuCtxPopCurrent(&popped);
+    EXPECT_EQ(popped, other);
+}
+
+// A context that was destroyed while it was current is no reason to give up streams of another.
+TEST(Copy, DestroyedCurrentContextDoesNoHarm) {
+    using Create = CUresult (*)(CUcontext*, unsigned, CUdevice);
+    using Destroy = CUresult (*)(CUcontext);
+    const auto create = reinterpret_cast<Create>(world::software_entry("cuCtxCreate_v2"));
+    const auto destroy = reinterpret_cast<Destroy>(world::software_entry("cuCtxDestroy_v2"));
+    ASSERT_TRUE(create != nullptr && destroy != nullptr);
+    Buffer source(driver(), Kind::kDevice, 1000, 0);
+    const Bytes data = pattern(1000, 9);
+    source.write(data);
+    const unsigned lost = contexts_lost();
+    std::thread([&] {
+        CUcontext own = nullptr;
+        ASSERT_EQ(create(&own, 0, 0), CUDA_SUCCESS);
+        std::thread([&] { ASSERT_EQ(destroy(own), CUDA_SUCCESS); }).join();
+        for (int repeat = 0; repeat < 3; ++repeat) {
+            Bytes out(1000);
+            EXPECT_EQ(copy(out.data(), source.data(), 1000), Status::kOk);
+            EXPECT_EQ(out, data);
+        }
+    }).join();
+    EXPECT_EQ(contexts_lost(), lost);
+}
+
 TEST(Copy, FailureNamesTheCallOnce) {
     Buffer source(driver(), Kind::kDevice, 1000, 0);
     CUdeviceptr freed = 0;

@@ -96,22 +96,6 @@ TEST(IpcOffer, NamesTheFirstThingInTheWay) {
     }
 }
 
-TEST(ChoosePull, DirectOnlyWhenAllAgree) {
-    for (unsigned bits = 0; bits < 16; ++bits) {
-        ReceiveFacts facts;
-        facts.ipc_offered = (bits & 1) != 0;
-        facts.enabled = (bits & 2) != 0;
-        facts.on_device = (bits & 4) != 0;
-        facts.contiguous = (bits & 8) != 0;
-        const Reason expected = !facts.ipc_offered  ? Reason::kNone
-                                : !facts.enabled    ? Reason::kIpcOff
-                                : !facts.on_device  ? Reason::kReceiverHost
-                                : !facts.contiguous ? Reason::kReceiverLayout
-                                                    : Reason::kDirect;
-        EXPECT_EQ(choose_pull(facts), expected) << bits;
-    }
-}
-
 TEST(Names, EveryPathHasItsOwn) {
     std::set<std::string> names;
     for (std::size_t path = 0; path < kPaths; ++path) {
@@ -142,7 +126,7 @@ TEST(Names, WhatIsNoFallback) {
         }
     }
     EXPECT_EQ(best, (std::set<Reason>{Reason::kNone, Reason::kSmall, Reason::kHostMemory,
-                                      Reason::kDirect, Reason::kSameProcess}));
+                                      Reason::kDirect, Reason::kSameProcess, Reason::kAsked}));
 }
 
 }  // namespace

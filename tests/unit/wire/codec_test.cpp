@@ -55,7 +55,7 @@ TEST(Codec, TheBytesOfAnEagerHeader) {
     eager.common.context = 0x01020304;
     eager.envelope = Envelope{2, -1, 0x0A0B0C0D, 0, 0x10, kId};
     const unsigned char expected[40] = {
-        1,    3,    1,    0,    4,    3,    2,    1,     // common
+        1,    4,    1,    0,    4,    3,    2,    1,     // common
         2,    0,    0,    0,    0xFF, 0xFF, 0xFF, 0xFF,  // source, tag
         0x0D, 0x0C, 0x0B, 0x0A, 0,    0,    0,    0,     // sequence
         0x10, 0,    0,    0,    0,    0,    0,    0,     // bytes
@@ -128,7 +128,7 @@ TEST(Codec, PeekKnowsTheTypesOfThisVersion) {
     bytes[1] = static_cast<std::byte>(kVersion);
     for (int type = 0; type < 256; ++type) {
         bytes[0] = static_cast<std::byte>(type);
-        EXPECT_EQ(peek(bytes), type <= 11 ? static_cast<MessageType>(type) : MessageType::kNone);
+        EXPECT_EQ(peek(bytes), type <= 13 ? static_cast<MessageType>(type) : MessageType::kNone);
     }
     bytes[0] = std::byte{1};
     EXPECT_EQ(peek(std::span(bytes).first(7)), MessageType::kNone);
@@ -216,6 +216,49 @@ TEST(Codec, DataOutOfBoundsIsRefused) {
     EXPECT_FALSE(decode(encoded(ack), ack_back));
     Nack nack_back;
     EXPECT_FALSE(decode(encoded(Nack{}), nack_back)) << "names no offer";
+}
+
+TEST(Codec, APutNamesARangeOfItsAllocation) {
+    Put put;
+    put.sender_request = kId;
+    put.receiver_request = kId + 1;
+    put.bytes = 1000;
+    put.into.base = 0x7000000000;
+    put.into.offset = 24;
+    put.into.allocation_bytes = 1024;
+    put.into.buffer_id = 5;
+    Put back;
+    ASSERT_TRUE(decode(encoded(put), back));
+    EXPECT_EQ(std::memcmp(&back, &put, sizeof put), 0);
+    put.bytes = 1001;
+    EXPECT_FALSE(decode(encoded(put), back)) << "ends behind the allocation";
+    put.bytes = 0;
+    EXPECT_FALSE(decode(encoded(put), back)) << "asks for nothing";
+    put.bytes = 1;
+    put.into.offset = 1025;
+    EXPECT_FALSE(decode(encoded(put), back)) << "starts behind it";
+    put.bytes = UINT64_MAX - 10;  // offset + bytes would wrap
+    put.into.offset = 100;
+    EXPECT_FALSE(decode(encoded(put), back));
+    PutDone done;
+    done.receiver_request = kId;
+    PutDone done_back;
+    ASSERT_TRUE(decode(encoded(done), done_back));
+    EXPECT_EQ(done_back.receiver_request, kId);
+}
+
+TEST(Codec, APutOfferHasNoPayload) {
+    Rts rts = sample_rts();
+    rts.offers[1].type = OfferType::kPut;
+    auto bytes = encoded(rts);
+    EXPECT_EQ(bytes.size(), 40u + 1 + 2 + kIpcOfferBytes + 2);
+    Rts back;
+    ASSERT_TRUE(decode(bytes, back));
+    ASSERT_EQ(back.offer_count, 2);
+    EXPECT_EQ(back.offers[1].type, OfferType::kPut);
+    bytes.back() = std::byte{1};
+    bytes.push_back(std::byte{0});
+    EXPECT_FALSE(decode(bytes, back));
 }
 
 TEST(Codec, RtsComesBackWithItsOffers) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/copy.hpp"
+#include "support/log_capture.hpp"
 #include "tests/world/device_memory.hpp"
 #include "unit/mover/cuda_ipc/exporter.hpp"
 
@@ -99,6 +100,30 @@ TEST_F(Exports, AnewWhenTheAddressIsAnotherBuffer) {
     driver_->cuMemFree(next.base);
 }
 
+// Memory of a pool has no handle: the driver is asked once for each allocation.
+TEST_F(Exports, WhatTheDriverRefusesIsNotAskedForAgain) {
+    auto* allocate_from_pool = reinterpret_cast<CUresult (*)(CUdeviceptr*, std::size_t, CUstream)>(
+        world::software_entry("cuMemAllocAsync"));
+    if (allocate_from_pool == nullptr) {
+        GTEST_SKIP() << "the driver has no pools";
+    }
+    const test::LogCapture log(LogLevel::kWarning);
+    ExportCache cache(4);
+    CUdeviceptr address = 0;
+    ASSERT_EQ(allocate_from_pool(&address, 4096, nullptr), CUDA_SUCCESS);
+    const memory::Pointer memory = memory::classify(reinterpret_cast<void*>(address));
+    const auto before = calls("cuIpcGetMemHandle");
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(cache.handle_of(memory).status(), Status::kDriver);
+    }
+    if (counts()) {
+        EXPECT_EQ(calls("cuIpcGetMemHandle") - before, 1U);
+    }
+    cache.forget(memory.base);
+    EXPECT_EQ(cache.entries(), 0U);
+    driver_->cuMemFreeAsync(address, nullptr);
+}
+
 TEST_F(Exports, BoundedAndForgettable) {
     ExportCache cache(2);
     memory::Pointer memory[3];
@@ -148,6 +173,24 @@ TEST_F(Imports, OpenedOncePerBuffer) {
     }
     cache.clear();
     EXPECT_EQ(cache.open_handles(), 0U);
+    free_exported(memory);
+}
+
+// A peer says how much it has exported; the driver knows.
+TEST_F(Imports, AMappingSmallerThanThePeerSaysIsRefused) {
+    const test::LogCapture log(LogLevel::kWarning);
+    ImportCache cache(4);
+    const Exported memory = export_memory(1 << 16, 0x11);
+    Exported claimed = memory;
+    claimed.bytes = std::uint64_t{1} << 40;
+    EXPECT_EQ(acquire(cache, claimed).status(), Status::kDriver);
+    EXPECT_EQ(cache.last_error(), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cache.open_handles(), 0U);
+    auto import = acquire(cache, memory);  // the mapping was closed
+    ASSERT_TRUE(import.ok());
+    EXPECT_EQ(first_byte(**import), 0x11);
+    cache.release(*import);
+    cache.clear();
     free_exported(memory);
 }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The receiver's choice among the ways to move device memory, and the next best when one fails.
+#include "engine/ways.hpp"
+
+#include <algorithm>
+
+#include "engine/device_state.hpp"
+#include "protocol/select.hpp"
+
+namespace beeline::engine {
+
+using protocol::Reason;
+
+/// What the RTS, this process's parameters and memory, and earlier attempts say.
+Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) const noexcept {
+    Ways ways;
+    ways.sender_chunk = arrived.sender_chunk;
+    for (const wire::Offer& offer : arrived.offers) {
+        (offer.type == wire::OfferType::kBounce ? ways.bounce : ways.direct) = offer;
+    }
+    const auto verdict = [&](const wire::Offer& offer) {
+        return offer.type == wire::OfferType::kNone ? Reason::kNotOffered
+               : device_->verdicts.allows(pair_of(*request.peer_, request.where_, offer))
+                   ? Reason::kDirect
+                   : Reason::kRefused;
+    };
+    const Reason direct = verdict(ways.direct);
+    const memory::Pointer& where = request.where_;
+    protocol::Situation& situation = ways.situation;
+    situation.bytes = request.outcome.bytes;
+    situation.same_node = request.peer_->same_node;
+    situation.shared_memory = request.peer_->link != nullptr;
+    situation.ipc_enabled = params_.pml_cuda_ipc;
+    situation.bounce = verdict(ways.bounce);
+    situation.sender.on_device = true;
+    situation.sender.exports = direct == Reason::kNotOffered ? direct : Reason::kDirect;
+    situation.sender.maps = !arrived.put                    ? Reason::kNotOffered
+                            : request.peer_->writes_refused ? Reason::kSenderCannotOpen
+                                                            : Reason::kDirect;
+    situation.receiver.on_device = where.on_device();
+    situation.receiver.pinned = where.kind == memory::Kind::kPinned && where.context != nullptr;
+    situation.receiver.contiguous = request.data_ != nullptr;
+    situation.receiver.exports = where.ipc_capable ? Reason::kDirect : Reason::kNotExportable;
+    situation.receiver.maps = direct == Reason::kRefused ? direct : Reason::kDirect;
+    if (!arrived.offers.empty() || arrived.put) {
+        // What keeps from the best way.
+        const Reason better = protocol::ipc_get.obstacle(situation, limits_);
+        request.outcome.reason = better == Reason::kNone ? Reason::kDirect : better;
+    }
+    return ways;
+}
+
+/// Tells the sender once why its best offer is not taken.
+void Engine::tell(Request& request, Ways& ways) {
+    const wire::Offer& best =
+        ways.direct.type != wire::OfferType::kNone ? ways.direct : ways.bounce;
+    if (best.type == wire::OfferType::kNone || ways.told) {
+        return;
+    }
+    ways.told = true;
+    const Reason reason = request.outcome.reason;
+    const bool open = reason == Reason::kDirect || reason == Reason::kNotOffered;
+    refuse(request,
+           !open                               ? reason
+           : ways.situation.receiver.on_device ? Reason::kAsked
+                                               : Reason::kReceiverHost,
+           best.type);
+}
+
+/// Takes the cheapest way that works.
+void Engine::take_way(Request& request, Ways ways) {
+    protocol::Situation& situation = ways.situation;
+    if (tracing_) [[unlikely]] {
+        trace_offers(request, situation);
+    }
+    for (;;) {
+        switch (protocol::choose_offer(situation, costs_, preference_)->id) {
+            case protocol::Id::kIpcGet: {
+                const Status status = take_offer(request, ways.direct);
+                if (status == Status::kRetry) {
+                    device_->pending.push_back({&request, ways});
+                }
+                if (status == Status::kRetry || status == Status::kOk) {
+                    return;
+                }
+                direct_failed(request, ways);
+                continue;
+            }
+            case protocol::Id::kIpcPut:
+                if (ask_put(request)) {
+                    device_->pending.push_back({&request, ways});
+                    return;
+                }
+                situation.receiver.exports = Reason::kExportFailed;
+                continue;
+            case protocol::Id::kBounce:
+                if (ways.direct.type != wire::OfferType::kNone) {
+                    tell(request, ways);
+                }
+                if (take_offer(request, ways.bounce) == Status::kOk) {
+                    return;
+                }
+                situation.bounce = Reason::kOpenFailed;
+                refuse(request, Reason::kOpenFailed, wire::OfferType::kBounce);
+                ways.told = true;
+                continue;
+            default:
+                if (situation.bounce == Reason::kRefused) {
+                    refuse(request, Reason::kRefused, wire::OfferType::kBounce);
+                }
+                tell(request, ways);
+                ask_staged(request, ways.sender_chunk);
+                return;
+        }
+    }
+}
+
+/// The sender's memory could not be mapped or copied out of.
+void Engine::direct_failed(Request& request, Ways& ways) {
+    ways.situation.receiver.maps = Reason::kOpenFailed;
+    ways.told = true;
+    refuse(request, Reason::kOpenFailed, ways.direct.type);
+}
+
+/// The ways of a receive that waited, which it no longer does; false when it did not.
+bool Engine::resume(Request& request, Ways& ways) {
+    const auto found =
+        std::find_if(device_->pending.begin(), device_->pending.end(),
+                     [&](const PendingWays& pending) { return pending.request == &request; });
+    if (found == device_->pending.end()) {
+        return false;
+    }
+    ways = found->ways;
+    device_->pending.erase(found);
+    table_.remove(request.id_);
+    request.id_ = 0;
+    return true;
+}
+
+}  // namespace beeline::engine

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ways that a matched receive may still take: what the sender offers, what both sides can do.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/engine.hpp"
+#include "wire/headers.hpp"
+
+namespace beeline::engine {
+
+/// Becomes fewer as ways fail. A copy is kept while the sender is asked for something.
+struct Engine::Ways {
+    wire::Offer direct;  ///< kIpc, kVmm or kPool; kNone when not offered
+    wire::Offer bounce;  ///< the same for kBounce
+    protocol::Situation situation;
+    std::uint32_t sender_chunk = 0;
+    bool told = false;  ///< the sender knows that its best offer is not taken
+};
+
+/// A matched receive that waits for the descriptors of its direct offer, or to be written to.
+struct Engine::PendingWays {
+    Request* request;
+    Ways ways;
+};
+
+}  // namespace beeline::engine

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the protocols over mapped device memory have in common.
+#pragma once
+
+#include "protocol/protocol.hpp"
+
+namespace beeline::protocol {
+
+/// What keeps two processes from mapping each other's memory at all, or kNone. `pinned`: the
+/// receive buffer is host memory that the driver can copy into, which will do.
+inline Reason ipc_obstacle(const Situation& situation, bool pinned = false) noexcept {
+    return situation.same_process                      ? Reason::kSameProcess
+           : !situation.same_node                      ? Reason::kOtherNode
+           : !situation.ipc_enabled                    ? Reason::kIpcOff
+           : !situation.shared_memory                  ? Reason::kNoSharedMemory
+           : !situation.sender.on_device               ? Reason::kSenderHost
+           : !(situation.receiver.on_device || pinned) ? Reason::kReceiverHost
+           : !situation.sender.contiguous              ? Reason::kSenderLayout
+           : !situation.receiver.contiguous            ? Reason::kReceiverLayout
+                                                       : Reason::kNone;
+}
+
+/// The first of the two that is not kDirect, or kNone.
+inline Reason first_obstacle(Reason exports, Reason maps) noexcept {
+    return exports != Reason::kDirect ? exports : maps != Reason::kDirect ? maps : Reason::kNone;
+}
+
+}  // namespace beeline::protocol
