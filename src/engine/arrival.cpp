@@ -231,11 +231,7 @@ void Engine::on_control(std::span<const std::byte> in) {
         } else if (nack.sender_request == 0) {
             sender_failed(nack);
         } else if (Request* request = find_send(nack.sender_request, Request::Awaits::kAnswer)) {
-            const protocol::Reason reason = nack.reason < protocol::kReasons
-                                                ? protocol::Reason{nack.reason}
-                                                : protocol::Reason::kOpenFailed;
-            offer_failed(*request, nack);
-            request->outcome.reason = reason;
+            on_refusal(*request, {nack.offer, nack.reason});
         }
     } else {
         malformed(in, "control");

@@ -237,7 +237,7 @@ class Engine {
     bool offer_direct(Request& request, wire::Rts& rts);
     bool offer_bounce(Request& request, wire::Rts& rts);
     const char* bounce_refusal(const Request& request) const noexcept;
-    void offer_failed(const Request& request, const wire::Nack& nack);
+    void on_refusal(Request& request, const wire::Put::Refusal& refused);
     void tell_freed();
     void look_for_freed();
     void on_freed(const wire::Freed& freed, std::uint32_t sender);
@@ -276,10 +276,12 @@ class Engine {
     void tell(Request& request, Ways& ways);
     void take_way(Request& request, Ways ways);
     void direct_failed(Request& request, Ways& ways);
+    void refuse_later(Request& request, Ways& ways, protocol::Reason reason, wire::OfferType offer);
+    void say(Request& request, Ways& ways);
     bool resume(Request& request, Ways& ways);
 
     // put.cpp: CUDA IPC put, both sides
-    bool ask_put(Request& request);
+    bool ask_put(Request& request, Ways& ways);
     void on_put(const wire::Put& put);
     void refuse_put(Request& request, std::uint64_t receiver_request, protocol::Reason reason);
     bool map_target(Request& request, const wire::Put& put, mover::cuda_ipc::Import*& import);

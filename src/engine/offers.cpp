@@ -146,20 +146,22 @@ bool Engine::offer_bounce(Request& request, wire::Rts& rts) {
 }
 
 /// The receiver could not use an offer: the next messages to it are offered more, or less.
-void Engine::offer_failed(const Request& request, const wire::Nack& nack) {
-    if (nack.reason == static_cast<std::uint8_t>(protocol::Reason::kOpenFailed) ||
-        nack.reason == static_cast<std::uint8_t>(protocol::Reason::kCopyFailed)) {
+void Engine::on_refusal(Request& request, const wire::Put::Refusal& refused) {
+    if (refused.reason == static_cast<std::uint8_t>(protocol::Reason::kOpenFailed) ||
+        refused.reason == static_cast<std::uint8_t>(protocol::Reason::kCopyFailed)) {
         exports_.forget(request.where_.base);  // the handle may be at fault
         tell_freed();
     }
-    if (nack.offer == wire::OfferType::kBounce) {
+    if (refused.offer == wire::OfferType::kBounce) {
         request.peer_->bounce_failed =
-            nack.reason == static_cast<std::uint8_t>(protocol::Reason::kRefused);
-    } else if (wire::is_device_offer(nack.offer) &&
-               nack.reason != static_cast<std::uint8_t>(protocol::Reason::kReceiverHost) &&
-               nack.reason != static_cast<std::uint8_t>(protocol::Reason::kReceiverLayout)) {
+            refused.reason == static_cast<std::uint8_t>(protocol::Reason::kRefused);
+    } else if (wire::is_device_offer(refused.offer) &&
+               refused.reason != static_cast<std::uint8_t>(protocol::Reason::kReceiverHost) &&
+               refused.reason != static_cast<std::uint8_t>(protocol::Reason::kReceiverLayout)) {
         request.peer_->direct_failed = true;
     }
+    request.outcome.reason = refused.reason < protocol::kReasons ? protocol::Reason{refused.reason}
+                                                                 : protocol::Reason::kOpenFailed;
 }
 
 /// Tells the peers to close what they have mapped of memory that is gone.

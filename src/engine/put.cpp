@@ -22,7 +22,7 @@ mover::cuda_ipc::Pair pair_of_put(const Peer& peer, int device, const wire::Put&
 }  // namespace
 
 /// Asks the sender to write; false when this process's memory cannot be exported.
-bool Engine::ask_put(Request& request) {
+bool Engine::ask_put(Request& request, Ways& ways) {
     device_->quiet_polls = 0;
     auto handle = exports_.handle_of(request.where_, key_of(*request.peer_));
     tell_freed();
@@ -36,6 +36,7 @@ bool Engine::ask_put(Request& request) {
     put.sender_request = request.remote_id_;
     put.receiver_request = request.id_;
     put.bytes = request.wanted_;
+    put.refused = std::exchange(ways.unsaid, {});
     static_assert(sizeof *handle == sizeof put.into.handle);
     std::memcpy(put.into.handle.data(), &*handle, sizeof *handle);
     put.into.base = request.where_.base;
@@ -57,6 +58,11 @@ void Engine::on_put(const wire::Put& put) {
         log_once(LogLevel::kError, "put.not_offered",
                  "a peer asks to be written to for a message that was not offered so: ignored");
         return;
+    }
+    for (const wire::Put::Refusal& refused : put.refused) {
+        if (refused.offer != wire::OfferType::kNone) {
+            on_refusal(*request, refused);
+        }
     }
     const auto pair = pair_of_put(*request->peer_, request->where_.device, put);
     if (!device_->verdicts.allows(pair)) {

@@ -3,6 +3,7 @@
 #include "engine/ways.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/device_state.hpp"
 #include "protocol/select.hpp"
@@ -76,6 +77,7 @@ void Engine::take_way(Request& request, Ways ways) {
     for (;;) {
         switch (protocol::choose_offer(situation, costs_, preference_)->id) {
             case protocol::Id::kIpcGet: {
+                say(request, ways);
                 const Status status = take_offer(request, ways.direct);
                 if (status == Status::kRetry) {
                     device_->pending.push_back({&request, ways});
@@ -87,13 +89,14 @@ void Engine::take_way(Request& request, Ways ways) {
                 continue;
             }
             case protocol::Id::kIpcPut:
-                if (ask_put(request)) {
+                if (ask_put(request, ways)) {
                     device_->pending.push_back({&request, ways});
                     return;
                 }
                 situation.receiver.exports = Reason::kExportFailed;
                 continue;
             case protocol::Id::kBounce:
+                say(request, ways);
                 if (ways.direct.type != wire::OfferType::kNone) {
                     tell(request, ways);
                 }
@@ -101,10 +104,10 @@ void Engine::take_way(Request& request, Ways ways) {
                     return;
                 }
                 situation.bounce = Reason::kOpenFailed;
-                refuse(request, Reason::kOpenFailed, wire::OfferType::kBounce);
-                ways.told = true;
+                refuse_later(request, ways, Reason::kOpenFailed, wire::OfferType::kBounce);
                 continue;
             default:
+                say(request, ways);
                 if (situation.bounce == Reason::kRefused) {
                     refuse(request, Reason::kRefused, wire::OfferType::kBounce);
                 }
@@ -118,8 +121,29 @@ void Engine::take_way(Request& request, Ways ways) {
 /// The sender's memory could not be mapped or copied out of.
 void Engine::direct_failed(Request& request, Ways& ways) {
     ways.situation.receiver.maps = Reason::kOpenFailed;
+    refuse_later(request, ways, Reason::kOpenFailed, ways.direct.type);
+}
+
+/// Notes that an offer failed, for a PUT to say or a NACK: a PUT overtakes a NACK before it, since
+/// shared memory has a queue for each size of message.
+void Engine::refuse_later(Request& request, Ways& ways, Reason reason, wire::OfferType offer) {
     ways.told = true;
-    refuse(request, Reason::kOpenFailed, ways.direct.type);
+    request.outcome.reason = reason;
+    for (wire::Put::Refusal& refused : ways.unsaid) {
+        if (refused.offer == wire::OfferType::kNone) {
+            refused = {offer, static_cast<std::uint8_t>(reason)};
+            return;
+        }
+    }
+}
+
+/// Tells the sender by NACKs what refuse_later() has noted.
+void Engine::say(Request& request, Ways& ways) {
+    for (const wire::Put::Refusal& refused : std::exchange(ways.unsaid, {})) {
+        if (refused.offer != wire::OfferType::kNone) {
+            refuse(request, Reason{refused.reason}, refused.offer);
+        }
+    }
 }
 
 /// The ways of a receive that waited, which it no longer does; false when it did not.

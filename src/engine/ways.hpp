@@ -2,6 +2,7 @@
 // The ways that a matched receive may still take: what the sender offers, what both sides can do.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "engine/engine.hpp"
@@ -15,7 +16,8 @@ struct Engine::Ways {
     wire::Offer bounce;  ///< the same for kBounce
     protocol::Situation situation;
     std::uint32_t sender_chunk = 0;
-    bool told = false;  ///< the sender knows that its best offer is not taken
+    bool told = false;  ///< the sender knows, or is to hear, that its best offer is not taken
+    std::array<wire::Put::Refusal, 2> unsaid{};  ///< that the next message to it goes with
 };
 
 /// A matched receive that waits for the descriptors of its direct offer, or to be written to.

@@ -61,8 +61,13 @@ inline bool sound(const Want& message) noexcept {
 inline bool sound(const Descriptors&) noexcept {
     return true;
 }
-/// The range lies within the allocation.
+/// The range lies within the allocation, and only device memory has been refused.
 inline bool sound(const Put& message) noexcept {
+    for (const Put::Refusal& refused : message.refused) {
+        if (refused.offer != OfferType::kNone && !is_device_offer(refused.offer)) {
+            return false;
+        }
+    }
     return message.bytes != 0 && message.bytes <= kMaxMessageBytes &&
            message.into.offset <= message.into.allocation_bytes &&
            message.bytes <= message.into.allocation_bytes - message.into.offset;

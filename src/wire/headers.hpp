@@ -227,14 +227,20 @@ struct Descriptors {
 };
 
 /// The receiver names the device memory that the sender is to write into; answered by PUT DONE or a
-/// NACK.
+/// NACK. It says itself which offers failed before: a NACK of its own could arrive after it.
 struct Put {
+    struct Refusal {
+        OfferType offer = OfferType::kNone;  ///< kNone: nothing failed
+        std::uint8_t reason = 0;             ///< as the engine numbers them
+    };
     static constexpr MessageType kType = MessageType::kPut;
     Common common{kType};
     std::uint64_t sender_request = 0;
     std::uint64_t receiver_request = 0;
     std::uint64_t bytes = 0;  ///< wanted; less than the message when the receive truncates it
-    IpcOffer into;            ///< the receiver's memory
+    std::array<Refusal, 2> refused{};
+    std::array<std::uint8_t, 4> reserved{};
+    IpcOffer into;  ///< the receiver's memory
 };
 
 /// All that a PUT asked for has been written.
@@ -275,7 +281,7 @@ static_assert(sizeof(Freed) == 24 && offsetof(Freed, buffer_id) == 16);
 static_assert(sizeof(Want) == 48 && offsetof(Want, receiver_request) == 16 &&
               offsetof(Want, socket) == 24 && offsetof(Want, offer) == 40);
 static_assert(sizeof(Descriptors) == 24 && offsetof(Descriptors, status) == 16);
-static_assert(sizeof(Put) == 152 && offsetof(Put, bytes) == 24 && offsetof(Put, into) == 32);
+static_assert(sizeof(Put) == 160 && offsetof(Put, bytes) == 24 && offsetof(Put, into) == 40);
 static_assert(sizeof(PutDone) == 16 && offsetof(PutDone, receiver_request) == 8);
 
 /// A message that is one fixed struct: every kind but RTS.

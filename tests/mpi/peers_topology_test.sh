@@ -21,11 +21,22 @@ by 0 cuda_ipc && by 1 cuda_ipc && lacks staged && quiet
 on "no peer access, several GPUs in a rank" none 2 2 gpus gpus
 by 0 cuda_ipc && by 0 staged && by 1 cuda_ipc && by 1 staged
 
-# The receiver reads: what counts is whether its GPU reaches the sender's.
+# The receiver reads when its GPU reaches the sender's, else the sender writes when its GPU reaches the
+# receiver's.
 on "rank 0 reaches rank 1" "0>1" 2 2 gpu0 gpu1
-by 1 cuda_ipc && by 0 staged && lines 1 "$unreachable" && lines 1 'cuIpcOpenMemHandle failed with'
+by 1 cuda_ipc && by 0 cuda_ipc_put && lacks ': staged ' && lacks "$unreachable"
+lines 1 'does not work, cuIpcOpenMemHandle' && lines 1 '\] beeline: ' && lines 1 'cuIpcOpenMemHandle failed with'
 on "rank 1 reaches rank 0" "1>0" 2 2 gpu0 gpu1
-by 0 cuda_ipc && by 1 staged && lines 1 "$unreachable"
+by 0 cuda_ipc && by 1 cuda_ipc_put && lacks ': staged ' && lacks "$unreachable"
+lines 1 'does not work, cuIpcOpenMemHandle' && lines 1 '\] beeline: ' && lines 1 'cuIpcOpenMemHandle failed with'
+
+# Where nobody may write, what counts is whether the receiver's GPU reaches the sender's.
+export OMPI_MCA_pml_beeline_protocol=ipc_get
+on "rank 0 reaches rank 1, only reading" "0>1" 2 2 gpu0 gpu1
+by 1 cuda_ipc && by 0 staged && lacks cuda_ipc_put && lines 1 "$unreachable" && lines 1 'cuIpcOpenMemHandle failed with'
+on "rank 1 reaches rank 0, only reading" "1>0" 2 2 gpu0 gpu1
+by 0 cuda_ipc && by 1 staged && lacks cuda_ipc_put && lines 1 "$unreachable"
+unset OMPI_MCA_pml_beeline_protocol
 
 # Two GPUs that reach each other, a third that nobody reaches, and two ranks on one of them.
 on "mixed" "0>1,1>0" 3 4 gpu0 gpu1 gpu2 gpu2

@@ -26,9 +26,16 @@ see "disjoint, refused" 2 "CUDA_VISIBLE_DEVICES=0 SOFTCUDA_IPC=visible" \
     "CUDA_VISIBLE_DEVICES=1 SOFTCUDA_IPC=visible" gpu0 gpu0
 by 0 staged && by 1 staged && lacks cuda_ipc && lines 2 "$hidden"
 lines 2 'cuIpcOpenMemHandle failed with'
+# Where one side can open what the other cannot, it is that side that copies.
+reading=OMPI_MCA_pml_beeline_protocol=ipc_get
 see "one side sees both" 2 "CUDA_VISIBLE_DEVICES=0 SOFTCUDA_IPC=visible" \
     "CUDA_VISIBLE_DEVICES=0,1 SOFTCUDA_IPC=visible" gpu0 gpu1
-by 0 cuda_ipc && by 1 staged && lines 1 "$hidden" && lines 1 'cuIpcOpenMemHandle failed with'
+by 0 cuda_ipc && by 1 cuda_ipc_put && lacks ': staged ' && lacks "$hidden"
+lines 1 'does not work, cuIpcOpenMemHandle' && lines 1 '\] beeline: ' && lines 1 'cuIpcOpenMemHandle failed with'
+see "one side sees both, and the other must read" 2 "CUDA_VISIBLE_DEVICES=0 SOFTCUDA_IPC=visible $reading" \
+    "CUDA_VISIBLE_DEVICES=0,1 SOFTCUDA_IPC=visible $reading" gpu0 gpu1
+by 0 cuda_ipc && by 1 staged && lacks cuda_ipc_put && lines 1 "$hidden"
+lines 1 '\] beeline: ' && lines 1 'cuIpcOpenMemHandle failed with'
 
 # By UUID, whole and shortened.
 run=$(. "$BEELINE_BUILD/tests/support/env.sh" && echo "$BEELINE_BUILD/stage$bindir/softcuda-run")

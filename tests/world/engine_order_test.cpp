@@ -76,6 +76,7 @@ TEST(EngineOrder, DeviceBufferIsSharedByPeers) {
     job.size = 3;
     job.params.pml_bounce_chunk = 4096;
     job.params.pml_bounce_slots = 4;
+    job.params.pml_protocol = static_cast<int>(protocol::Preference::kBounce);  // else one writes
     job.seconds = 20;
     run_ranks(job, [](Rank& rank) {
         constexpr std::size_t kBytes = 64 * 4096;
