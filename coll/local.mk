@@ -3,6 +3,10 @@ core_sources += \
 	coll/collective.cpp coll/collective.hpp \
 	coll/exec/device_engine.cpp coll/exec/device_engine.hpp \
 	coll/exec/device_home.cpp coll/exec/device_home.hpp coll/exec/engine.hpp \
+	coll/exec/fused.cpp coll/exec/fused.hpp coll/exec/fused_agreement.cpp \
+	coll/exec/fused_kernels.cpp coll/exec/fused_kernels.hpp \
+	coll/exec/fused_workspace.cpp coll/exec/fused_workspace.hpp \
+	coll/kernel/fused.hpp coll/kernel/fused_image.hpp coll/select/fused.cpp coll/select/fused.hpp \
 	coll/exec/host_driven.cpp coll/exec/host_driven.hpp \
 	coll/exec/host_engine.cpp coll/exec/host_engine.hpp coll/exec/transport.hpp \
 	coll/kernel/image.hpp coll/kernel/kernel_table.cpp coll/kernel/reduce_host.hpp coll/kernel/types.def \
@@ -58,7 +62,8 @@ libcore_la_LIBADD += libkernel.la
 # The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path. (The image is
 # compiled again when source_hash.h, made together with the PTX files, changes.)
 noinst_LTLIBRARIES += libkernel.la
-libkernel_la_SOURCES = coll/kernel/image.cpp coll/kernel/reduce_host.cpp coll/kernel/elements.inc \
+libkernel_la_SOURCES = coll/kernel/fused_image.cpp coll/kernel/fused_source_hash.h \
+	coll/kernel/image.cpp coll/kernel/reduce_host.cpp coll/kernel/elements.inc \
 	coll/kernel/functors.hpp coll/kernel/reduce.inc coll/kernel/source_hash.h
 libkernel_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DBEELINE_PTX_FOLDER='"$(abs_top_srcdir)/coll/kernel"'
@@ -67,11 +72,15 @@ kernel_cxxflags = $(AM_CXXFLAGS) -ftree-vectorize -fvect-cost-model=dynamic -ffp
 libkernel_la_CXXFLAGS = $(kernel_cxxflags)
 EXTRA_DIST += coll/kernel/reduce_floating.ptx coll/kernel/reduce_integer.ptx coll/kernel/reduce_logical.ptx \
 	coll/kernel/reduce_pair.ptx coll/kernel/reduce_small.ptx coll/kernel/reduce.cu coll/kernel/regenerate.sh
+fused_images = coll/kernel/fused_floating.ptx coll/kernel/fused_integer.ptx coll/kernel/fused_logical.ptx \
+	coll/kernel/fused_pair.ptx coll/kernel/fused_small.ptx
+EXTRA_DIST += $(fused_images) coll/kernel/fused.cu coll/kernel/regenerate_fused.sh
 
 # The same kernels for the software CUDA device.
 kerneltwindir = $(libdir)/beeline-softcuda
 kerneltwin_LTLIBRARIES = libbeeline_kernels.la
-libbeeline_kernels_la_SOURCES = coll/kernel/twins.cpp coll/kernel/reduce.inc coll/kernel/source_hash.h \
+libbeeline_kernels_la_SOURCES = coll/kernel/fused_twins.cpp coll/kernel/fused.inc coll/kernel/fused_source_hash.h \
+	 coll/kernel/twins.cpp coll/kernel/reduce.inc coll/kernel/source_hash.h \
 	src/memory/kernel/twins.cpp src/memory/kernel/runs.inc src/memory/kernel/source_hash.h
 libbeeline_kernels_la_LDFLAGS = -module -avoid-version -shared
 
@@ -93,6 +102,7 @@ endif
 regenerate-ptx:
 	@test -n '$(NVCC)' || { echo 'regenerate-ptx needs nvcc: configure --with-cuda=DIR'; exit 1; }
 	$(top_srcdir)/coll/kernel/regenerate.sh '$(NVCC)'
+	$(top_srcdir)/coll/kernel/regenerate_fused.sh '$(NVCC)'
 	$(top_srcdir)/src/memory/kernel/regenerate.sh '$(NVCC)'
 
 include tests/unit/coll/local.mk

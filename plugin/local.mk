@@ -38,6 +38,7 @@ mca_pml_beeline_la_DEPENDENCIES = $(plugin_depends)
 mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
 	plugin/coll/component.cpp plugin/coll/entries.def plugin/coll/module.cpp plugin/coll/module.hpp \
 	plugin/coll/report.cpp plugin/coll/report.hpp plugin/coll/request.cpp plugin/coll/request.hpp \
+	plugin/coll/fused_call.cpp plugin/coll/fused_call.hpp \
 	plugin/coll/flat.cpp plugin/coll/flat.hpp plugin/coll/resolve.cpp plugin/coll/resolve.hpp \
 	plugin/coll/schedule_call.cpp plugin/coll/schedule_call.hpp \
 	plugin/coll/schedule_request.cpp plugin/coll/schedule_request.hpp \

@@ -35,9 +35,8 @@ enum class Memory { kDevice, kHost };
 ///   device   a message through CUDA IPC takes a copy or kernel to start and an event to see: 9 us;
 ///            another one beside it 2 us; then what NVLink 4 gives. A reduction reads two operands
 ///            and writes one at 3.35 TB/s
-///   host     measured with shared memory between two processes on one socket: a step of a
-///   schedule,
-///            two copies of each byte
+///   host     assumed for shared memory between two processes on one socket: a step of a
+///            schedule, two copies of each byte
 ///   across   one host-driven step over a 400 Gb/s network
 struct Model {
     Place device{{9e-6, 1 / 371e9}, 1 / 1117e9, 2e-6};

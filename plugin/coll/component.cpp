@@ -4,6 +4,7 @@
 #include "coll/select/tuning.hpp"
 #include "config/config.hpp"
 #include "coll/exec/device_home.hpp"
+#include "plugin/coll/fused_call.hpp"
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
@@ -64,6 +65,7 @@ int close_component() {
     detach_handlers();
     stop_schedule_requests();
     reap_requests();
+    release_fused();
     beeline::coll::exec::DeviceHome::release_all();
     release_layouts();
     return OMPI_SUCCESS;

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdio>
 
+#include "coll/select/fused.hpp"
+
 namespace beeline::plugin::coll {
 namespace {
 
@@ -28,9 +30,19 @@ static_assert(sizeof(Counter) == sizeof(unsigned long long));  // MPI_T reads it
 constinit Counter counts[kEntries][kWays] = {};
 constinit Counter sums[kWays] = {};
 
-/// By place in the table of algorithms.
+/// By place in the table of algorithms, the fused ones after the others.
 constexpr std::size_t kMostAlgorithms = 64;
 constinit Counter by_algorithm[kMostAlgorithms] = {};
+
+const beeline::coll::plan::Algorithm* algorithm_at(std::size_t index) noexcept {
+    const auto schedules = beeline::coll::plan::algorithms();
+    const auto fused = beeline::coll::select::fused_algorithms();
+    if (index < schedules.size()) {
+        return schedules[index];
+    }
+    index -= schedules.size();
+    return index < fused.size() ? fused[index] : nullptr;
+}
 
 void register_counter(const mca_base_component_t* owner, const char* name, const char* help,
                       Counter& counter) noexcept {
@@ -56,9 +68,8 @@ void count_call(Entry entry, Way way) noexcept {
 
 void count_schedule(Entry entry, const beeline::coll::plan::Algorithm& algorithm) noexcept {
     count_call(entry, Way::kScheduled);
-    const auto algorithms = beeline::coll::plan::algorithms();
-    for (std::size_t index = 0; index < algorithms.size() && index < kMostAlgorithms; ++index) {
-        if (algorithms[index] == &algorithm) {
+    for (std::size_t index = 0; index < kMostAlgorithms; ++index) {
+        if (algorithm_at(index) == &algorithm) {
             by_algorithm[index].fetch_add(1, std::memory_order_relaxed);
             return;
         }
@@ -74,14 +85,15 @@ void register_counters(const mca_base_component_t* owner) noexcept {
                       kWayNames[way]);
         register_counter(owner, name, help, sums[way]);
     }
-    const auto algorithms = beeline::coll::plan::algorithms();
-    for (std::size_t index = 0; index < algorithms.size() && index < kMostAlgorithms; ++index) {
-        const char* collective = beeline::coll::plan::to_string(algorithms[index]->collective);
+    for (std::size_t index = 0; index < kMostAlgorithms && algorithm_at(index) != nullptr;
+         ++index) {
+        const beeline::coll::plan::Algorithm& algorithm = *algorithm_at(index);
+        const char* collective = beeline::coll::plan::to_string(algorithm.collective);
         char name[64];
         char help[128];
-        std::snprintf(name, sizeof name, "%s_%s", collective, algorithms[index]->name);
+        std::snprintf(name, sizeof name, "%s_%s", collective, algorithm.name);
         std::snprintf(help, sizeof help, "Calls of %s and its kin served by the schedule %s",
-                      collective, algorithms[index]->name);
+                      collective, algorithm.name);
         register_counter(owner, name, help, by_algorithm[index]);
     }
 }
@@ -102,13 +114,14 @@ void print_report() noexcept {
                          kNames[entry], row[0], row[1], row[2]);
         }
     }
-    const auto algorithms = beeline::coll::plan::algorithms();
-    for (std::size_t index = 0; index < algorithms.size() && index < kMostAlgorithms; ++index) {
+    for (std::size_t index = 0; index < kMostAlgorithms && algorithm_at(index) != nullptr;
+         ++index) {
+        const beeline::coll::plan::Algorithm& algorithm = *algorithm_at(index);
         const unsigned long long calls = by_algorithm[index].load(std::memory_order_relaxed);
         if (calls != 0) {
             std::fprintf(stderr, "coll/beeline rank %u: %s by %s: %llu\n", rank,
-                         beeline::coll::plan::to_string(algorithms[index]->collective),
-                         algorithms[index]->name, calls);
+                         beeline::coll::plan::to_string(algorithm.collective), algorithm.name,
+                         calls);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plugin/coll/fused_call.hpp"
 #include "plugin/coll/parameters.hpp"
 #include "plugin/machine.hpp"
 
@@ -27,7 +28,7 @@ bool present(const Buffer& buffer) noexcept {
 }  // namespace
 
 bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const Buffers& buffers,
-                           int root, ompi_op_t* op, ompi_communicator_t* comm, bool persistent) {
+                           int root, ompi_op_t* op, ompi_communicator_t* comm, Form form) {
     if (!schedules.serves(comm)) {
         return false;
     }
@@ -41,10 +42,10 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     described_ = Status::kOk;
     input_.clear();
     output_.clear();
-    if (!describe_call(family, buffers, op, comm) || !choose(family, comm)) {
+    if (!describe_call(family, buffers, op, comm) || !choose(family, comm, form)) {
         return false;
     }
-    transport_.emplace(comm, schedules.next_operation(persistent));
+    transport_.emplace(comm, schedules.next_operation(form == Form::kPersistent));
     return true;
 }
 
@@ -58,7 +59,7 @@ bool ScheduleCall::describe_call(const Scheduled& family, const Buffers& buffers
 }
 
 /// Only facts that are equal on all ranks may count here.
-bool ScheduleCall::choose(const Scheduled& family, ompi_communicator_t* comm) {
+bool ScheduleCall::choose(const Scheduled& family, ompi_communicator_t* comm, Form form) {
     follow_parameter(family.collective);
     beeline::coll::select::Facts facts;
     facts.request.collective = family.collective;
@@ -80,6 +81,9 @@ bool ScheduleCall::choose(const Scheduled& family, ompi_communicator_t* comm) {
         idle_ = call_.sizes.count == 0 && family.collective != Collective::kBarrier;
     }
     choice_ = schedules_->choose(facts);
+    if (form == Form::kBlocking) {
+        prefer_fused(*schedules_, call_, comm, facts, choice_);
+    }
     return choice_.algorithm != nullptr;
 }
 
@@ -188,16 +192,27 @@ Status ScheduleCall::begin() {
             call_.failed = side->fetch();
         }
     }
+    if (beeline::coll::select::is_fused(choice_.algorithm)) {
+        return start_fused(*schedules_, call_,
+                           beeline::coll::select::is_two_shot(choice_.algorithm));
+    }
     const auto lock = lock_if_threaded();
     operation_ = schedules_->context().begin(call_, choice_, *transport_);
     return operation_ == nullptr ? Status::kNoMemory : Status::kOk;
 }
 
 bool ScheduleCall::advance(Patience patience) noexcept {
+    if (beeline::coll::select::is_fused(choice_.algorithm) && !idle_) {
+        fused_ = wait_fused(*schedules_);
+        return true;
+    }
     return operation_ == nullptr || operation_->advance(patience);
 }
 
 Status ScheduleCall::finish() {
+    if (beeline::coll::select::is_fused(choice_.algorithm) && !idle_) {
+        return fused_ != Status::kOk ? fused_ : output_.deliver();
+    }
     if (operation_ == nullptr) {
         return Status::kOk;
     }

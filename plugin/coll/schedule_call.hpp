@@ -25,7 +25,7 @@ class ScheduleCall {
     /// which. False: the previous module has to. `op` is null in calls without one. The caller's
     /// arrays and buffers must stay until the end.
     bool prepare(Schedules& schedules, const Scheduled& family, const Buffers& buffers, int root,
-                 ompi_op_t* op, ompi_communicator_t* comm, bool persistent);
+                 ompi_op_t* op, ompi_communicator_t* comm, Form form);
 
     /// Starts. Where memory for the data is refused, the call goes on and fails on all ranks that
     /// depend on this one. Only when not even the smallest memory can be had, this fails: nothing
@@ -47,7 +47,7 @@ class ScheduleCall {
     bool describe_neighbors(const Buffers& buffers, ompi_communicator_t* comm);
     bool describe_call(const Scheduled& family, const Buffers& buffers, ompi_op_t* op,
                        ompi_communicator_t* comm);
-    bool choose(const Scheduled& family, ompi_communicator_t* comm);
+    bool choose(const Scheduled& family, ompi_communicator_t* comm, Form form);
     bool describe_reduction(const Scheduled& family, const Buffers& buffers, ompi_op_t* op);
 
     Schedules* schedules_ = nullptr;
@@ -55,7 +55,8 @@ class ScheduleCall {
     beeline::coll::Call call_;
     beeline::coll::select::Choice choice_;
     beeline::coll::Operation* operation_ = nullptr;
-    bool idle_ = false;  ///< there is nothing to do, on all ranks
+    Status fused_ = Status::kOk;  ///< how a call by one kernel began, or went
+    bool idle_ = false;           ///< there is nothing to do, on all ranks
     Flat input_;
     Flat output_;
     Status described_ = Status::kOk;

@@ -52,7 +52,11 @@ bool Schedules::serves(ompi_communicator_t* comm) {
         const bool able = !OMPI_COMM_IS_INTER(comm) && pml_is_ours() && comm_has_gpu(comm);
         if (able) {
             context_ = std::make_unique<beeline::coll::Context>();
-            context_->set_nodes(nodes_of(comm));
+            fused_ = std::make_unique<beeline::coll::exec::Fused>();
+            std::vector<int> nodes = nodes_of(comm);
+            one_node_ = !nodes.empty() &&
+                        std::all_of(nodes.begin(), nodes.end(), [](int node) { return node == 0; });
+            context_->set_nodes(std::move(nodes));
             choices_ = std::make_unique<beeline::coll::select::Choices>();
             settings_ = settings_of(comm);
         }

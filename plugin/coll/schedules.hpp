@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coll/collective.hpp"
+#include "coll/exec/fused.hpp"
 #include "plugin/compat/ompi.hpp"
 
 namespace beeline::plugin::coll {
@@ -31,6 +32,11 @@ class Schedules {
     /// Leaves the context's memory to the end of the process.
     void abandon_context() noexcept { static_cast<void>(context_.release()); }
 
+    /// What it keeps for collectives that one kernel runs.
+    beeline::coll::exec::Fused& fused() noexcept { return *fused_; }
+    /// Whether all ranks are known to be on one node.
+    bool one_node() const noexcept { return one_node_; }
+
     /// A number for one operation, equal on all ranks, as they prepare their operations in one
     /// order. Persistent ones, which may live long, have numbers of their own.
     std::uint32_t next_operation(bool persistent) noexcept;
@@ -50,6 +56,7 @@ class Schedules {
  private:
     enum class Able : unsigned char { kUnknown, kNo, kYes };
     Able able_ = Able::kUnknown;
+    bool one_node_ = false;
     std::uint32_t operations_ = 0;
     std::uint32_t persistent_operations_ = 0;
     bool neighbors_known_ = false;
@@ -58,6 +65,7 @@ class Schedules {
     /// The same on all ranks.
     beeline::coll::select::Settings settings_;
     std::unique_ptr<beeline::coll::select::Choices> choices_;
+    std::unique_ptr<beeline::coll::exec::Fused> fused_;
 };
 
 }  // namespace beeline::plugin::coll

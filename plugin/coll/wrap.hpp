@@ -70,7 +70,7 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         const Buffers buffers = resolve<S>(std::as_const(arguments));
         const auto prepare = [&](ScheduleCall& call) {
             const bool served = call.prepare(module->schedules, kFamily, buffers, root,
-                                             operation_of(arguments), comm, F == Form::kPersistent);
+                                             operation_of(arguments), comm, F);
             if (served) {
                 count_schedule(E, call.algorithm());
             }

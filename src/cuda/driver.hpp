@@ -64,6 +64,8 @@ namespace beeline::cuda {
     X(cuMemPoolImportFromShareableHandle) \
     X(cuMemPoolExportPointer)             \
     X(cuMemPoolImportPointer)             \
+    X(cuMemsetD8Async)                    \
+    X(cuMemHostGetDevicePointer)          \
     X(cuStreamQuery)                      \
     X(cuStreamIsCapturing)                \
     X(cuPointerSetAttribute)              \

@@ -209,3 +209,4 @@ TESTS += tests/mpi/tool_sessions_test.sh
 EXTRA_DIST += tests/mpi/tool_sessions_test.sh
 
 include tests/mpi/kernels.mk
+include tests/mpi/fused.mk

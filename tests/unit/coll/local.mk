@@ -10,3 +10,5 @@ tests_unit_coll_coll_test_LDADD = libcore.la $(GTEST_LIBS)
 endif
 TESTS += tests/unit/coll/kernel_sources.sh
 EXTRA_DIST += tests/unit/coll/kernel_sources.sh
+TESTS += tests/unit/coll/fused_sources.sh
+EXTRA_DIST += tests/unit/coll/fused_sources.sh

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "coll/select/fused.hpp"
 #include "coll/select/select.hpp"
 
 namespace beeline::coll::select {
@@ -50,6 +51,11 @@ TEST(Select, TheWordsOfAParameterAreTheNamesOfItsAlgorithms) {
         for (const plan::Algorithm* algorithm : plan::algorithms(collective)) {
             names.insert(algorithm->name);
             EXPECT_EQ(wanted(collective, with(collective, algorithm->name)), algorithm->name);
+        }
+        for (const plan::Algorithm* algorithm : fused_algorithms()) {
+            if (algorithm->collective == collective) {
+                names.insert(algorithm->name);
+            }
         }
         std::set<std::string> words;
         std::string word;
@@ -111,6 +117,26 @@ TEST(Select, WhatIsChosenIsNeverRefused) {
             }
         }
     }
+}
+
+TEST(Select, OneKernelServesShortVectorsWhereAllRanksAgreed) {
+    const Facts facts = facts_of(Collective::kAllreduce, 4, 1024);
+    const plan::Algorithm* schedule = plan::find(Collective::kAllreduce, "one_shot");
+    const FusedFacts able = {true, 65536, 131072};
+    const auto prefer = [&](const char* word, const FusedFacts& fused, double bytes) {
+        const plan::Algorithm* found = prefer_fused(word, fused, facts.request, bytes, schedule);
+        return std::string(found == nullptr ? "" : found->name);
+    };
+    EXPECT_EQ(prefer("auto", able, 1024), "fused_one_shot");
+    EXPECT_EQ(prefer("auto", able, 131072), "fused_two_shot");
+    EXPECT_EQ(prefer("auto", able, 131073), "");
+    EXPECT_EQ(prefer("auto", able, 0), "");
+    EXPECT_EQ(prefer("auto", {}, 1024), "");
+    EXPECT_EQ(prefer("ring", able, 1024), "");
+    EXPECT_EQ(prefer("fused_two_shot", able, 1024), "fused_two_shot");
+    EXPECT_EQ(prefer("fused_one_shot", able, 65537), "");
+    const Facts other = facts_of(Collective::kBcast, 4, 1024);
+    EXPECT_EQ(prefer_fused("auto", able, other.request, 1024, schedule), nullptr);
 }
 
 }  // namespace
