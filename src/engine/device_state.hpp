@@ -60,7 +60,7 @@ struct Engine::DeviceState {
     List<BounceChunk> sent;           ///< until the receiver gives them back
     List<BounceChunk> receiving;      ///< out of a peer's slots
     List<BounceChunk> spare;          ///< for the next chunks
-    std::uint64_t quiet_polls = 0;    ///< since the last device message was sent
+    std::uint64_t quiet_polls = 0;    ///< since the last device message was sent, weighted
 };
 
 /// The number that stands for a peer in caches.

@@ -13,7 +13,11 @@ using mover::cuda_ipc::HandleKind;
 
 namespace {
 
+// A recheck of what is exported comes after this many polls without a device message; those while a
+// rendezvous is under way weigh less.
 constexpr std::uint64_t kQuietPolls = std::uint64_t{1} << 21;
+constexpr std::uint64_t kQuietPoll = 64;
+constexpr std::uint64_t kBusyPoll = 1;
 
 void describe(wire::Offer& offer, wire::OfferType type, std::uint64_t base, std::uint64_t data,
               std::uint64_t bytes, std::uint64_t id) noexcept {
@@ -175,9 +179,13 @@ void Engine::tell_freed() {
     exports_.notices().clear();
 }
 
-/// A free is noticed when a message is sent; this is for those who send no more.
+/// A free is noticed when a message is sent; this is for those who send no more. Who waits for a
+/// rendezvous is not one of them, however long its copy takes: what a message asks of the driver
+/// does not depend on how often its end was looked for.
 void Engine::look_for_freed() {
-    if (++device_->quiet_polls % kQuietPolls == 0) {
+    device_->quiet_polls += table_.used() == 0 ? kQuietPoll : kBusyPoll;
+    if (device_->quiet_polls >= kQuietPoll * kQuietPolls) {
+        device_->quiet_polls = 0;
         exports_.recheck(exports_.entries());
         tell_freed();
     }

@@ -3,6 +3,7 @@
 // address.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -26,6 +27,7 @@ class RequestTable {
             free_ = entries_[index].next;
         }
         entries_[index].request = request;
+        ++used_;
         return (std::uint64_t{entries_[index].generation} << 32) | index;
     }
     T* find(std::uint64_t id) const noexcept {
@@ -41,11 +43,14 @@ class RequestTable {
         }
         Entry& entry = entries_[index];
         entry.request = nullptr;
+        --used_;
         entry.generation = generation_after(entry.generation);
         entry.next = free_;
         free_ = index;
     }
     std::size_t size() const noexcept { return entries_.size(); }
+    /// Ids given out and not removed.
+    std::size_t used() const noexcept { return used_; }
 
  private:
     static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -67,6 +72,7 @@ class RequestTable {
     }
     std::vector<Entry> entries_;
     std::uint32_t free_ = kNone;
+    std::size_t used_ = 0;
     std::uint64_t secret_;
     std::uint64_t drawn_ = 0;
 };

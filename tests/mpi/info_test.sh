@@ -79,7 +79,9 @@ chosen() { # BYTES FROM TO PROTOCOL [ARGUMENTS...]
 }
 chosen 1M device device ipc_get --same-node
 chosen 1M pool device ipc_put
-chosen 1M pool pool staged
+chosen 1M pool pool bounce
+chosen 1M pool pool staged --receiver-cannot-map
+chosen 1M pool pool staged --mca pml_beeline_cuda_bounce 0
 chosen 1M device device ipc_put --receiver-cannot-map
 chosen 1M device device staged --receiver-cannot-map --sender-cannot-map
 chosen 1M device device staged --no-shared-memory

@@ -86,6 +86,44 @@ TEST(EnginePut, MapsABufferOnce) {
     });
 }
 
+// A receive that is being written to for long asks the driver nothing; a process that waits for
+// nothing looks now and then whether what it has exported still exists.
+TEST(EnginePut, WaitsWithoutLookingForFreedMemory) {
+    run_ranks(putting(), [](Rank& rank) {
+        constexpr int kPolls = (1 << 21) + 1;
+        auto* calls =
+            reinterpret_cast<unsigned long long (*)(const char*)>(software_entry("softcuda_calls"));
+        MessageMemory memory(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        Ticket ticket;
+        if (rank.rank() == 1) {
+            rank.receive(ticket, 0, 0, memory.all());
+            while (ticket.outcome().bytes == 0) {
+                rank.progress(1);
+            }
+            const unsigned long long before = calls("cuPointerGetAttribute");
+            rank.progress(kPolls);
+            EXPECT_FALSE(ticket.done);
+            EXPECT_EQ(calls("cuPointerGetAttribute"), before);
+            rank.reach(1);
+        } else {
+            memory.fill(content(kBytes, 3));
+            rank.send(ticket, 1, 0, memory.all());
+            rank.await(1, 1, false);
+        }
+        rank.wait(ticket);
+        EXPECT_EQ(ticket.outcome().path, Path::kCudaIpcPut);
+        EXPECT_TRUE(memory.holds(content(kBytes, 3)));
+        if (rank.rank() == 1) {
+            const unsigned long long before = calls("cuPointerGetAttribute");
+            rank.progress(kPolls);
+            EXPECT_EQ(calls("cuPointerGetAttribute"), before + 1) << "the one export";
+            rank.reach(2);
+        } else {
+            rank.await(1, 2, true);
+        }
+    });
+}
+
 struct Failure {
     const char* name;
     const char* fault;   ///< at the sender

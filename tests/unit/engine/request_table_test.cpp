@@ -42,6 +42,9 @@ TEST(RequestTable, OldIdDoesNotFindTheNextRequest) {
     table.remove(old_id);
     EXPECT_EQ(table.find(new_id), &second) << "removing an old id removes nothing";
     EXPECT_EQ(table.size(), 1U);
+    EXPECT_EQ(table.used(), 1U);
+    table.remove(new_id);
+    EXPECT_EQ(table.used(), 0U);
 }
 
 TEST(RequestTable, SecretsMakeIdsDiffer) {
