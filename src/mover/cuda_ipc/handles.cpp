@@ -222,7 +222,7 @@ Result<Import*> ImportCache::acquire(const cuda::Driver& driver, CUcontext conte
         ++misses_;
         cuda::report_failure(driver, "cuIpcOpenMemHandle", last_error_,
                              reinterpret_cast<const void*>(base),
-                             "messages from this peer's memory are staged through the host");
+                             "messages from this peer's memory go another way");
         return Status::kDriver;
     }
     return insert(import);

@@ -227,9 +227,13 @@ TEST(Codec, APutNamesARangeOfItsAllocation) {
     put.into.offset = 24;
     put.into.allocation_bytes = 1024;
     put.into.buffer_id = 5;
+    put.refused[0] = {OfferType::kIpc, 1};
     Put back;
     ASSERT_TRUE(decode(encoded(put), back));
     EXPECT_EQ(std::memcmp(&back, &put, sizeof put), 0);
+    put.refused[1].offer = OfferType::kStaged;
+    EXPECT_FALSE(decode(encoded(put), back)) << "refuses what cannot fail";
+    put.refused[1] = {};
     put.bytes = 1001;
     EXPECT_FALSE(decode(encoded(put), back)) << "ends behind the allocation";
     put.bytes = 0;
