@@ -115,6 +115,10 @@ std::string_view wanted(Collective collective, const config::Params& params) noe
     return words.substr(0, words.find('|'));
 }
 
+int wanted_index(Collective collective, const config::Params& params) noexcept {
+    return params.*kParameters[static_cast<int>(collective)];
+}
+
 Choice choose(const Facts& facts, const Settings& settings) noexcept {
     const Collective collective = facts.request.collective;
     const std::string_view word = wanted(collective, *settings.params);

@@ -51,6 +51,9 @@ struct Candidate {
 /// All algorithms of the collective, in the order of the table.
 std::vector<Candidate> candidates(const Facts& facts, const Settings& settings);
 
+/// The index of that word among the parameter's.
+int wanted_index(plan::Collective collective, const config::Params& params) noexcept;
+
 /// The candidates and the choice as lines for people.
 std::string explain(const Facts& facts, const Settings& settings);
 
@@ -59,7 +62,7 @@ class Choices {
  public:
     /// As select::choose(), remembered.
     const Choice& choose(const Facts& facts, const Settings& settings) noexcept {
-        const Key key = key_of(facts);
+        const Key key = key_of(facts, settings);
         Kept& kept = kept_[slot_of(key)];
         if (!kept.used || !(kept.key == key)) {
             kept = {true, key, select::choose(facts, settings)};
@@ -77,6 +80,7 @@ class Choices {
     struct Key {
         double bytes = 0;
         int root = 0;
+        int word = 0;  ///< of the parameter, which tools may change between calls
         plan::Collective collective{};
         plan::Cut cut{};
         bool commutative = true;
@@ -90,10 +94,11 @@ class Choices {
     };
     static constexpr std::size_t kKept = 64;
 
-    static Key key_of(const Facts& facts) noexcept {
+    static Key key_of(const Facts& facts, const Settings& settings) noexcept {
         const plan::Request& request = facts.request;
         return {facts.bytes_known ? facts.bytes : -1,
                 request.root,
+                wanted_index(request.collective, *settings.params),
                 request.collective,
                 request.cut,
                 request.commutative,

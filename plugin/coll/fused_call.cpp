@@ -79,9 +79,12 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
 void prefer_fused(Schedules& schedules, const beeline::coll::Call& call, ompi_communicator_t* comm,
                   const beeline::coll::select::Facts& facts,
                   beeline::coll::select::Choice& choice) {
-    const beeline::coll::select::FusedFacts fused = ask_fused(schedules, call, comm);
     const std::string_view word =
         beeline::coll::select::wanted(Collective::kAllreduce, config::params());
+    if (word == "auto" && !config::params().coll_fused) {
+        return;
+    }
+    const beeline::coll::select::FusedFacts fused = ask_fused(schedules, call, comm);
     if (const auto* algorithm = beeline::coll::select::prefer_fused(word, fused, facts.request,
                                                                     facts.bytes, choice.algorithm);
         algorithm != nullptr) {

@@ -156,7 +156,8 @@ void run(Harness& h, const Meter& meter, const Elements& elements,
             config::set(params, row, algorithm.name);
         }
     }
-    const coll::select::Choice choice = coll::select::choose(facts, params);
+    const coll::select::Settings settings{&params, coll::select::built_in_settings().tuning};
+    const coll::select::Choice choice = coll::select::choose(facts, settings);
     h.check(choice.algorithm == &algorithm, "%s: the choice cannot be forced", algorithm.name);
     coll::plan::Request request = facts.request;
     request.rank = h.rank;

