@@ -8,6 +8,7 @@
 
 namespace beeline::coll::plan {
 
+// NOLINTBEGIN(readability-identifier-naming): constants, though a declaration does not show it
 extern const Algorithm kAllreduceOneShot;
 extern const Algorithm kAllreduceTwoShot;
 extern const Algorithm kAllreduceRing;
@@ -46,6 +47,7 @@ extern const Algorithm kExscanRecursiveDoubling;
 extern const Algorithm kBarrierDissemination;
 extern const Algorithm kNeighborAllgatherDirect;
 extern const Algorithm kNeighborAlltoallDirect;
+// NOLINTEND(readability-identifier-naming)
 
 // --- helpers for their files
 

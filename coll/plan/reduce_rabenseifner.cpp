@@ -63,8 +63,8 @@ Cost cost(const Request& request, double bytes) noexcept {
     const pattern::Fold fold = pattern::fold(request.size);
     const double folds = fold.extra > 0 ? 1 : 0;
     const double share = (fold.power - 1.0) / fold.power;
-    return {2.0 * pattern::doubling_steps(request.size) + 2 * folds, (2 * share + 2 * folds) * bytes,
-            (share + folds) * bytes, 0, 0};
+    return {2.0 * pattern::doubling_steps(request.size) + 2 * folds,
+            (2 * share + 2 * folds) * bytes, (share + folds) * bytes, 0, 0};
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ struct Weather {
     std::uint64_t failing_message = 0;
 };
 
-/// A message moves only when some rank waits or asks, the pairs that met being taken in random order: a
-/// source changed too early, or a target read too early, shows.
+/// A message moves only when some rank waits or asks, the pairs that met being taken in random
+/// order: a source changed too early, or a target read too early, shows.
 class Loopback {
  public:
     explicit Loopback(int size, Weather weather = {});
