@@ -20,6 +20,7 @@ Schedule build(const Request& request) {
     // come, then half of p to pack and half to receive.
     const std::uint32_t half = (chunks + 1) / 2;
     std::vector<Place> at;
+    at.reserve(chunks);
     for (int distance = 0; distance < size; ++distance) {
         at.push_back(emit.own(index(next(request, distance))));
     }
@@ -49,7 +50,8 @@ Schedule build(const Request& request) {
 
 Cost cost(const Request& request, double bytes) noexcept {
     const double steps = pattern::log2_up(request.size);
-    return {steps, steps * ((request.size + 1) / 2) * bytes, 0, 0, 0};
+    const int moved = (request.size + 1) / 2;  // blocks a step, at most
+    return {steps, steps * moved * bytes, 0, 0, 0};
 }
 
 }  // namespace
