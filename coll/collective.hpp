@@ -85,7 +85,11 @@ class Operation {
 /// several operations may be under way at a time.
 class Context {
  public:
+    /// `node_of`: the node of each rank (see plan::Request), for hierarchical schedules.
+    explicit Context(std::vector<int> node_of = {}) noexcept : node_of_(std::move(node_of)) {}
+
     const Counters& counters() const noexcept { return counters_; }
+    std::span<const int> nodes() const noexcept { return node_of_; }
 
     /// Begins a call with the algorithm that `choice` names (never null), which all ranks must have
     /// chosen alike. `transport` must stay until the operation is complete, and carry no other
@@ -117,12 +121,6 @@ class Context {
     std::uint64_t clock_ = 0;
     std::vector<std::unique_ptr<Operation>> operations_;
     std::vector<int> node_of_;
-
- public:
-    /// The node of each rank (see plan::Request), for hierarchical schedules. Before the first
-    /// call.
-    void set_nodes(std::vector<int> node_of) noexcept { node_of_ = std::move(node_of); }
-    std::span<const int> nodes() const noexcept { return node_of_; }
 };
 
 }  // namespace beeline::coll

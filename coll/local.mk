@@ -62,7 +62,7 @@ libcore_la_LIBADD += libkernel.la
 # The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path. (The image is
 # compiled again when source_hash.h, made together with the PTX files, changes.)
 noinst_LTLIBRARIES += libkernel.la
-libkernel_la_SOURCES = coll/kernel/fused_image.cpp coll/kernel/fused_source_hash.h \
+libkernel_la_SOURCES = coll/kernel/embed.hpp coll/kernel/fused_image.cpp coll/kernel/fused_source_hash.h \
 	coll/kernel/image.cpp coll/kernel/reduce_host.cpp coll/kernel/elements.inc \
 	coll/kernel/functors.hpp coll/kernel/reduce.inc coll/kernel/source_hash.h
 libkernel_la_CPPFLAGS = $(AM_CPPFLAGS) \

@@ -60,19 +60,6 @@ bool fact_of(const ompi_proc_t* process, Fact& fact) noexcept {
     return known;
 }
 
-/// False when some rank is unknown; `any` becomes true when one has a driver.
-bool ask_group(ompi_group_t* group, bool& any) noexcept {
-    for (int rank = 0; rank < group->grp_proc_count; ++rank) {
-        const ompi_proc_t* process = ompi_group_peer_lookup(group, rank);
-        Fact fact;
-        if (process == nullptr || !fact_of(process, fact)) {
-            return false;
-        }
-        any = any || fact.driver != 0;
-    }
-    return true;
-}
-
 }  // namespace
 
 int publish_gpu_fact(const mca_base_component_t* owner, std::uint64_t choosing) noexcept {
@@ -83,49 +70,28 @@ int publish_gpu_fact(const mca_base_component_t* owner, std::uint64_t choosing) 
     return outcome;
 }
 
-bool comm_has_gpu(ompi_communicator_t* comm) {
-    bool any = false;
-    if (key == nullptr || !ask_group(comm->c_local_group, any)) {
-        return false;
-    }
-    if (OMPI_COMM_IS_INTER(comm) && !ask_group(comm->c_remote_group, any)) {
-        return false;
-    }
-    return any;
-}
-
-bool comm_chooses_alike(ompi_communicator_t* comm, int& first, int& other) {
-    Fact common;
-    for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
-        const ompi_proc_t* process = ompi_comm_peer_lookup(comm, rank);
-        Fact fact;
-        if (process == nullptr || !fact_of(process, fact) ||
-            (rank > 0 && fact.choosing != common.choosing)) {
-            first = 0;
-            other = rank;
-            return false;
-        }
-        common = fact;
-    }
-    return true;
-}
-
-std::vector<int> nodes_of(ompi_communicator_t* comm) {
+CommFacts facts_of(ompi_communicator_t* comm) {
+    CommFacts facts;
     std::vector<topo::NodeId> known;
-    std::vector<int> nodes;
+    std::uint64_t choosing = 0;
     for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
         const ompi_proc_t* process = ompi_comm_peer_lookup(comm, rank);
         Fact fact;
-        if (process == nullptr || !fact_of(process, fact)) {
+        if (key == nullptr || process == nullptr || !fact_of(process, fact)) {
             return {};
         }
+        facts.any_driver = facts.any_driver || fact.driver != 0;
         const auto found = std::find(known.begin(), known.end(), fact.node);
-        nodes.push_back(static_cast<int>(found - known.begin()));
+        facts.nodes.push_back(static_cast<int>(found - known.begin()));
         if (found == known.end()) {
             known.push_back(fact.node);
         }
+        choosing = rank == 0 ? fact.choosing : choosing;
+        if (facts.chooses_otherwise < 0 && fact.choosing != choosing) {
+            facts.chooses_otherwise = rank;
+        }
     }
-    return nodes;
+    return facts;
 }
 
 }  // namespace beeline::plugin

@@ -15,17 +15,16 @@ namespace beeline::plugin {
 /// addresses, that is when the component `owner` is opened.
 int publish_gpu_fact(const mca_base_component_t* owner, std::uint64_t choosing) noexcept;
 
-/// True when every rank of the communicator (of both groups, if it is an inter-communicator)
-/// published its fact and at least one has a driver: the same answer on all ranks by construction.
+/// What the ranks of an intra-communicator published: the same on all of them by construction. As
+/// here when some rank published nothing.
+struct CommFacts {
+    bool any_driver = false;  ///< at least one rank has a CUDA driver
+    /// The node of each rank, numbered from 0 in the order of their lowest ranks.
+    std::vector<int> nodes;
+    int chooses_otherwise = -1;  ///< the first rank with another fingerprint than rank 0; or -1
+};
+
 /// Costs a look-up for each rank, so ask once for each communicator and keep the answer.
-bool comm_has_gpu(ompi_communicator_t* comm);
-
-/// Whether all ranks of an intra-communicator published the same fingerprint. If not, two ranks
-/// that differ: the same two on all ranks. Costs as comm_has_gpu().
-bool comm_chooses_alike(ompi_communicator_t* comm, int& first, int& other);
-
-/// The node of each rank of an intra-communicator, numbered from 0 in the order of their lowest
-/// ranks; empty when some rank published nothing. Costs as comm_has_gpu().
-std::vector<int> nodes_of(ompi_communicator_t* comm);
+CommFacts facts_of(ompi_communicator_t* comm);
 
 }  // namespace beeline::plugin

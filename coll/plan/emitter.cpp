@@ -107,56 +107,42 @@ Place Emitter::slot(std::uint32_t index, std::uint32_t like) noexcept {
     return {Buffer::kSlot, index, like};
 }
 
-/// Calls one(place, other, count) for the chunks of each block where ops may not span blocks. Says
-/// whether it did.
-template <class One>
-bool Emitter::split(Place place, Place other, std::uint32_t count, One&& one) {
-    const std::uint32_t slices = schedule_.slices;
-    if (!single_blocks() || count <= slices) {
-        return false;
+/// Emits the op, or one for each block where ops may not span blocks.
+void Emitter::emit_by_blocks(Op op) {
+    const std::uint32_t chunks = op.count;
+    const std::uint32_t most = single_blocks() ? schedule_.slices : chunks;
+    for (std::uint32_t done = 0; done < chunks; done += most) {
+        op.count = std::min(most, chunks - done);
+        emit(op);
+        for (Place* place : {&op.source, &op.second, &op.target}) {
+            place->chunk += op.count;
+            place->like += op.count;
+        }
     }
-    for (std::uint32_t done = 0; done < count; done += slices) {
-        one(Place{place.buffer, place.chunk + done, place.like + done},
-            Place{other.buffer, other.chunk + done, other.like + done},
-            std::min(slices, count - done));
-    }
-    return true;
 }
 
 void Emitter::send(int peer, Place source, std::uint32_t count, int channel) {
-    if (count == 0 || split(source, source, count, [&](Place part, Place, std::uint32_t chunks) {
-            send(peer, part, chunks, channel);
-        })) {
-        return;
-    }
     Op op;
     op.kind = OpKind::kSend;
     op.peer = peer;
     op.channel = channel;
     op.source = source;
     op.count = count;
-    emit(op);
+    emit_by_blocks(op);
 }
 
 void Emitter::receive(int peer, Place target, std::uint32_t count, int channel) {
-    if (count == 0 || split(target, target, count, [&](Place part, Place, std::uint32_t chunks) {
-            receive(peer, part, chunks, channel);
-        })) {
-        return;
-    }
     Op op;
     op.kind = OpKind::kReceive;
     op.peer = peer;
     op.channel = channel;
     op.target = target;
     op.count = count;
-    emit(op);
+    emit_by_blocks(op);
 }
 
 void Emitter::copy(Place target, Place source, std::uint32_t count) {
-    if (count == 0 || target == source ||
-        split(target, source, count,
-              [&](Place to, Place from, std::uint32_t chunks) { copy(to, from, chunks); })) {
+    if (target == source) {
         return;
     }
     Op op;
@@ -164,20 +150,17 @@ void Emitter::copy(Place target, Place source, std::uint32_t count) {
     op.source = source;
     op.target = target;
     op.count = count;
-    emit(op);
+    emit_by_blocks(op);
 }
 
 void Emitter::reduce(Place target, Place left, Place right, std::uint32_t count) {
-    if (count == 0) {
-        return;
-    }
     Op op;
     op.kind = OpKind::kReduce;
     op.source = left;
     op.second = right;
     op.target = target;
     op.count = count;
-    emit(op);
+    emit_by_blocks(op);
 }
 
 void Emitter::signal(int peer) {

@@ -67,13 +67,12 @@ class Emitter {
     using Runs = std::map<std::uint32_t, Run>;
 
     bool single_blocks() const noexcept { return schedule_.cut == Cut::kScattered; }
-    template <class One>
-    bool split(Place place, Place other, std::uint32_t count, One&& one);
     Runs::iterator cut_at(Runs& runs, std::uint32_t chunk);
     void reads(const Place& place, std::uint32_t count);
     void writes(const Place& place, std::uint32_t count);
     void need(std::int32_t op);
     void emit(Op op);
+    void emit_by_blocks(Op op);
     template <class Change>
     void each_run(const Place& place, std::uint32_t count, Change&& change);
 

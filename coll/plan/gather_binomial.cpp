@@ -59,11 +59,6 @@ Schedule build(const Request& request) {
     return emit.take();
 }
 
-Cost cost(const Request& request, double bytes) noexcept {
-    const double p = ranks(request);
-    return {static_cast<double>(pattern::log2_up(request.size)), (p - 1) * bytes, 0, 0, 0};
-}
-
 }  // namespace
 
 constinit const Algorithm kGatherBinomial = {Collective::kGather,
@@ -72,6 +67,6 @@ constinit const Algorithm kGatherBinomial = {Collective::kGather,
                                              false,
                                              unless_equal,
                                              build,
-                                             cost};
+                                             binomial_blocks_cost};
 
 }  // namespace beeline::coll::plan

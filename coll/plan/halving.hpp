@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coll/pattern/doubling.hpp"
+#include "coll/plan/algorithm.hpp"
 #include "coll/plan/emitter.hpp"
 #include "coll/plan/steps.hpp"
 
@@ -61,6 +62,15 @@ inline void halving_reduce_scatter(Emitter& emit, int size, int rank,
         meet(pattern::doubling_peer(size, rank, step), other_half(runs, step),
              runs[static_cast<std::size_t>(step) + 1]);
     }
+}
+
+/// The halving, and what brings the blocks together again by as many steps and bytes.
+inline Cost halving_doubling_cost(const Request& request, double bytes) noexcept {
+    const pattern::Fold fold = pattern::fold(request.size);
+    const double folds = fold.extra > 0 ? 1 : 0;
+    const double share = (fold.power - 1.0) / fold.power;
+    return {2.0 * pattern::doubling_steps(request.size) + 2 * folds,
+            (2 * share + 2 * folds) * bytes, (share + folds) * bytes, 0, 0};
 }
 
 }  // namespace beeline::coll::plan

@@ -59,14 +59,6 @@ Schedule build(const Request& request) {
     return emit.take();
 }
 
-Cost cost(const Request& request, double bytes) noexcept {
-    const pattern::Fold fold = pattern::fold(request.size);
-    const double folds = fold.extra > 0 ? 1 : 0;
-    const double share = (fold.power - 1.0) / fold.power;
-    return {2.0 * pattern::doubling_steps(request.size) + 2 * folds,
-            (2 * share + 2 * folds) * bytes, (share + folds) * bytes, 0, 0};
-}
-
 }  // namespace
 
 constinit const Algorithm kReduceRabenseifner = {Collective::kReduce,
@@ -75,6 +67,6 @@ constinit const Algorithm kReduceRabenseifner = {Collective::kReduce,
                                                  false,
                                                  never,
                                                  build,
-                                                 cost};
+                                                 halving_doubling_cost};
 
 }  // namespace beeline::coll::plan

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "coll/pattern/binomial.hpp"
+#include "coll/plan/algorithm.hpp"
 #include "coll/plan/emitter.hpp"
 
 namespace beeline::coll::plan {
@@ -48,6 +49,12 @@ void on_ring(int size, int first, int count, Piece&& piece) {
 
 constexpr Place operator+(Place base, std::uint32_t chunks) noexcept {
     return {base.buffer, base.chunk + chunks, base.like + chunks};
+}
+
+/// Of a gather or scatter along a binomial tree: the root moves the blocks of all others.
+inline Cost binomial_blocks_cost(const Request& request, double bytes) noexcept {
+    return {static_cast<double>(pattern::log2_up(request.size)), (request.size - 1.0) * bytes, 0, 0,
+            0};
 }
 
 /// Allgather after J. Bruck et al., "Efficient algorithms for all-to-all communications in

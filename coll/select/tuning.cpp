@@ -314,7 +314,7 @@ std::uint64_t fingerprint(const Tuning& tuning, const config::Params& params) no
     for (const config::Row& row : config::rows()) {
         const std::string_view name = row.name;
         if (std::strcmp(row.component, "coll") == 0 &&
-            (name.ends_with("_algorithm") || name == "memory")) {
+            (name.ends_with("_algorithm") || name == "memory" || name.starts_with("fused"))) {
             char text[64];
             hash.add(config::print(params, row, text));
         }

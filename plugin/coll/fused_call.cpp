@@ -46,7 +46,7 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
         return facts;
     }
     const auto family = beeline::coll::kernel::family_of(kernel);
-    const config::Params& params = config::params();
+    const config::Params& params = *schedules.settings().params;
     const std::string_view word = beeline::coll::select::wanted(Collective::kAllreduce, params);
     FusedTerms terms{params.coll_fused_workspace, params.coll_fused_timeout, word != "auto"};
     if (terms.forced && !word.starts_with("fused_")) {
@@ -79,9 +79,10 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
 void prefer_fused(Schedules& schedules, const beeline::coll::Call& call, ompi_communicator_t* comm,
                   const beeline::coll::select::Facts& facts,
                   beeline::coll::select::Choice& choice) {
-    const std::string_view word =
-        beeline::coll::select::wanted(Collective::kAllreduce, config::params());
-    if (word == "auto" && !config::params().coll_fused) {
+    // Who takes part in the agreement must not depend on what only one rank was told.
+    const config::Params& params = *schedules.settings().params;
+    const std::string_view word = beeline::coll::select::wanted(Collective::kAllreduce, params);
+    if (word == "auto" && !params.coll_fused) {
         return;
     }
     const beeline::coll::select::FusedFacts fused = ask_fused(schedules, call, comm);

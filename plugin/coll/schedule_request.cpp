@@ -49,20 +49,25 @@ void complete(ScheduleRequest* request) noexcept {
     }
 }
 
+/// Takes the request off the list whose link to it is at `place`.
+ScheduleRequest* unlink(ScheduleRequest** place) noexcept {
+    ScheduleRequest* request = *place;
+    *place = request->next;
+    request->next = nullptr;
+    number_under_way.fetch_sub(1, std::memory_order_relaxed);
+    return request;
+}
+
 /// Takes those off the list that are complete by now, in the order in which they were started.
 ScheduleRequest* take_complete() noexcept {
     ScheduleRequest* done = nullptr;
     ScheduleRequest** end = &done;
     for (ScheduleRequest** place = &under_way; *place != nullptr;) {
-        ScheduleRequest* request = *place;
-        if (request->call.advance(Patience::kReturn)) {
-            *place = request->next;
-            number_under_way.fetch_sub(1, std::memory_order_relaxed);
-            request->next = nullptr;
-            *end = request;
-            end = &request->next;
+        if ((*place)->call.advance(Patience::kReturn)) {
+            *end = unlink(place);
+            end = &(*end)->next;
         } else {
-            place = &request->next;
+            place = &(*place)->next;
         }
     }
     return done;
@@ -193,12 +198,11 @@ bool forget_schedule_requests(const Schedules& schedules) noexcept {
     const std::lock_guard lock(Schedules::lock());
     bool any = false;
     for (ScheduleRequest** place = &under_way; *place != nullptr;) {
-        ScheduleRequest* request = *place;
-        if (request->call.uses(schedules)) {
-            *place = request->next;
+        if ((*place)->call.uses(schedules)) {
+            unlink(place);
             any = true;
         } else {
-            place = &request->next;
+            place = &(*place)->next;
         }
     }
     return any;

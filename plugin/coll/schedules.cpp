@@ -19,18 +19,16 @@ bool pml_is_ours() noexcept {
 
 /// Choices are made by what all ranks have: their own settings if these are the same, else the
 /// built-in ones.
-beeline::coll::select::Settings settings_of(ompi_communicator_t* comm) {
-    int first = 0;
-    int other = 0;
-    if (comm_chooses_alike(comm, first, other)) {
+beeline::coll::select::Settings settings_of(const ompi_communicator_t* comm,
+                                            const CommFacts& facts) {
+    if (facts.chooses_otherwise < 0) {
         return beeline::coll::select::own_settings();
     }
-    log_once(
-        LogLevel::kWarning, "coll.settings",
-        "ranks %d and %d of communicator %s differ in coll_beeline_tuning_file, "
-        "coll_beeline_memory or coll_beeline_*_algorithm: schedules are chosen by the built-in "
-        "cost model where ranks differ",
-        first, other, comm->c_name);
+    log_once(LogLevel::kWarning, "coll.settings",
+             "ranks 0 and %d of communicator %s differ in coll_beeline_tuning_file, "
+             "coll_beeline_memory, coll_beeline_fused* or coll_beeline_*_algorithm: schedules are "
+             "chosen by the built-in cost model where ranks differ",
+             facts.chooses_otherwise, comm->c_name);
     return beeline::coll::select::built_in_settings();
 }
 
@@ -49,16 +47,18 @@ std::uint32_t Schedules::next_operation(bool persistent) noexcept {
 
 bool Schedules::serves(ompi_communicator_t* comm) {
     if (able_ == Able::kUnknown) {
-        const bool able = !OMPI_COMM_IS_INTER(comm) && pml_is_ours() && comm_has_gpu(comm);
+        CommFacts facts;
+        if (!OMPI_COMM_IS_INTER(comm) && pml_is_ours()) {
+            facts = facts_of(comm);
+        }
+        const bool able = facts.any_driver;
         if (able) {
-            context_ = std::make_unique<beeline::coll::Context>();
-            fused_ = std::make_unique<beeline::coll::exec::Fused>();
-            std::vector<int> nodes = nodes_of(comm);
-            one_node_ = !nodes.empty() &&
-                        std::all_of(nodes.begin(), nodes.end(), [](int node) { return node == 0; });
-            context_->set_nodes(std::move(nodes));
+            settings_ = settings_of(comm, facts);
             choices_ = std::make_unique<beeline::coll::select::Choices>();
-            settings_ = settings_of(comm);
+            fused_ = std::make_unique<beeline::coll::exec::Fused>();
+            one_node_ = std::all_of(facts.nodes.begin(), facts.nodes.end(),
+                                    [](int node) { return node == 0; });
+            context_ = std::make_unique<beeline::coll::Context>(std::move(facts.nodes));
         }
         able_ = able ? Able::kYes : Able::kNo;
     }

@@ -29,6 +29,9 @@ class Schedules {
     /// The schedule for a call; remembered, and explained to whoever wants information.
     const beeline::coll::select::Choice& choose(const beeline::coll::select::Facts& facts);
 
+    /// What decides the choices: the same on all ranks.
+    const beeline::coll::select::Settings& settings() const noexcept { return settings_; }
+
     /// Leaves the context's memory to the end of the process.
     void abandon_context() noexcept { static_cast<void>(context_.release()); }
 
@@ -62,7 +65,6 @@ class Schedules {
     bool neighbors_known_ = false;
     Neighbors neighbors_;
     std::unique_ptr<beeline::coll::Context> context_;
-    /// The same on all ranks.
     beeline::coll::select::Settings settings_;
     std::unique_ptr<beeline::coll::select::Choices> choices_;
     std::unique_ptr<beeline::coll::exec::Fused> fused_;

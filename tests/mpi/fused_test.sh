@@ -38,6 +38,8 @@ two="--mca coll_beeline_allreduce_algorithm fused_two_shot"
     check fused_one_shot -n 4 --mca coll_beeline_fused 1 "$program" ledger
     check fused_one_shot -n 2 --mca coll_beeline_fused 1 "$program" host_only
     check "" -n 5 --mca coll_beeline_fused 1 "$program" matrix
+    # Ranks that were told different things agree on schedules.
+    check "" -n 2 "$top_srcdir/tests/support/per_rank.sh" OMPI_MCA_coll_beeline_fused=1 "" -- "$program" matrix
     # A vector that no workspace has room for, and a peer that cannot be mapped.
     check "" -n 2 --mca coll_beeline_fused_workspace 65536 --mca coll_beeline_allreduce_algorithm ring "$program" matrix
     check "" -n 2 $one -x SOFTCUDA_FAULT=cuIpcGetMemHandle:1+:201 "$program" matrix
