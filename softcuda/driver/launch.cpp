@@ -47,6 +47,16 @@ void run_launch(LaunchWork* work) {
     delete work;
 }
 
+/** A brief launch of this many blocks or fewer may run in the calling thread. */
+constexpr uint64_t kInlineBlocks = kMultiprocessors;
+
+/** The whole launch in this thread. */
+void run_here(LaunchWork* work) {
+    run_blocks(work);
+    work->twin->drop(work->args);
+    delete work;
+}
+
 bool valid_shape(const unsigned (&grid)[3], const unsigned (&block)[3]) {
     for (int i = 0; i < 3; ++i) {
         if (grid[i] == 0 || block[i] == 0 || grid[i] > (i == 0 ? kMaxGridX : kMaxGridYZ)) {
@@ -87,6 +97,10 @@ CUresult launch(CUfunc_st* function, const unsigned (&grid)[3], const unsigned (
     std::copy(grid, grid + 3, work->shape.grid);
     std::copy(block, block + 3, work->shape.block);
     work->shape.arena = {arena_range.base, arena_range.span, arena_range.span};
+    if (config().may_inline() && function->twin->brief != 0 && blocks <= kInlineBlocks &&
+        run_inline(*stream, [work] { run_here(work); })) {
+        return CUDA_SUCCESS;
+    }
     enqueue(*stream, [work] { run_launch(work); });
     return CUDA_SUCCESS;
 }
