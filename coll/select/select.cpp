@@ -57,6 +57,30 @@ const config::Row* row_of(Collective collective) noexcept {
     return nullptr;
 }
 
+/// The words of each parameter, one by one.
+class Words {
+ public:
+    Words() noexcept {
+        for (int number = 0; number < plan::kCollectives; ++number) {
+            const config::Row* row = row_of(static_cast<Collective>(number));
+            std::string_view words = row == nullptr ? "auto" : row->words;
+            for (std::string_view& word : words_[number]) {
+                const std::size_t end = std::min(words.find('|'), words.size());
+                word = words.substr(0, end);
+                words.remove_prefix(std::min(end + 1, words.size()));
+            }
+        }
+    }
+    std::string_view of(Collective collective, int index) const noexcept {
+        const auto& words = words_[static_cast<int>(collective)];
+        return index < kMost ? words[index] : words[0];
+    }
+
+ private:
+    static constexpr int kMost = 24;
+    std::string_view words_[plan::kCollectives][kMost];
+};
+
 /// Slices worth trying: a pipeline gains little from more.
 constexpr int kMostSlices = 64;
 
@@ -196,12 +220,9 @@ Choice cheapest(const Facts& facts, const Settings& settings) noexcept {
 }  // namespace
 
 std::string_view wanted(Collective collective, const config::Params& params) noexcept {
-    const config::Row* row = row_of(collective);
-    std::string_view words = row == nullptr ? "auto" : row->words;
-    for (int skip = params.*kParameters[static_cast<int>(collective)]; skip > 0; --skip) {
-        words.remove_prefix(words.find('|') + 1);
-    }
-    return words.substr(0, words.find('|'));
+    // Asked for in every call: the table of parameters is searched once.
+    static const Words words;
+    return words.of(collective, wanted_index(collective, params));
 }
 
 int wanted_index(Collective collective, const config::Params& params) noexcept {
