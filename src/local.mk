@@ -68,6 +68,8 @@ verbs_sources = \
 	src/mover/verbs/gid.hpp \
 	src/mover/verbs/ordering.cpp \
 	src/mover/verbs/ordering.hpp \
+	src/mover/verbs/parameters.cpp \
+	src/mover/verbs/parameters.hpp \
 	src/mover/verbs/parts.cpp \
 	src/mover/verbs/parts.hpp \
 	src/mover/verbs/refusal.cpp \
