@@ -18,7 +18,7 @@ hosts() {
     shift
     SOFTCUDA_HOST_ACCESS=${SOFTCUDA_HOST_ACCESS-1} "$top_srcdir/tests/support/mpirun.sh" --stack "${STACK:-beeline}" \
         --gpus "${GPUS:-2}" --timeout "$limit" --mca plm_rsh_agent "$guest/rsh_agent" --mca plm_rsh_no_tree_spawn 1 \
-        --mca oob_tcp_if_include 10.8.0.0/24 --mca btl_tcp_if_include 10.8.0.0/24 --mca btl ^openib \
+        --mca oob_tcp_if_include 10.8.0.0/24 --mca btl_tcp_if_include 10.8.0.0/24 --mca btl ^openib --mca mpi_yield_when_idle 1 \
         -H "rdma-a:$ranks,rdma-b:$ranks" --map-by node -n "$ranks" "${options[@]}" "$guest/on_host" "$@"
 }
 
@@ -69,7 +69,15 @@ finish() {
     exit $((failures > 0))
 }
 
-# Sum of a counter of a Soft-RoCE device, as in "counter rxe0 sent_pkts".
+# need_rdma: skips the script where this Beeline has no RDMA.
+need_rdma() {
+    if ! grep -q '(pml, rdma,' "$top_srcdir/src/config/params.def"; then
+        echo "this Beeline has no RDMA"
+        exit 77
+    fi
+}
+
+# A counter of a Soft-RoCE device, as in "counter rxe0 sent_pkts".
 counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 
 # pair SERVER CLIENT: a verbs program's two sides; the exit code is the worse one.

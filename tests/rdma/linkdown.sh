@@ -3,6 +3,7 @@
 # A link goes down in the middle of a transfer. With a second rail the messages go on over that one; without, over the
 # ordinary network or to an error that names the peer, but not to a hang. Bytes are right, and a link that comes back works.
 . "$top_srcdir/tests/rdma/lib.sh"
+need_rdma
 
 # cut DEVICE: waits until packets flow on the first rail, then takes the far end's interface down.
 cut() {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Registering device memory with the device: once, not too much, anew after a free, and what happens where it is refused.
 . "$top_srcdir/tests/rdma/lib.sh"
+need_rdma
 
 run() { hosts 120 2 --mca pml_beeline_report 1 "$@"; }
 
