@@ -183,12 +183,13 @@ int attribute_value(const Device& device, int attribute) {
         case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
             return CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
         case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
+            return config().gpudirect ? 1 : 0;
         case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
         case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES:
         case CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST:
             return config().host_access ? 1 : 0;
         case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
-            return config().host_access ? CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST : 0;
+            return config().gpudirect ? CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST : 0;
         case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
             return CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES;
         case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO:
@@ -420,6 +421,6 @@ CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
             return CUDA_ERROR_INVALID_VALUE;
         }
         // Device memory is the machine's own, where what a card wrote is seen in order.
-        return config().host_access ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+        return config().gpudirect ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     });
 }

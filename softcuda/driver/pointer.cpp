@@ -40,8 +40,8 @@ std::pair<uint64_t, uint64_t> range_of(const Allocation& of) {
 /** Writes one attribute of a known pointer. Types are those cuda.h documents for each. */
 /** Whether a network card may be given the memory: of cuMemCreate's only what asked for it. */
 bool rdma_capable(const Allocation& of) {
-    return config().host_access && (of.kind == MemoryKind::kDevice || of.kind == MemoryKind::kPool ||
-                                    (of.kind == MemoryKind::kMapped && of.rdma_asked));
+    return config().gpudirect && (of.kind == MemoryKind::kDevice || of.kind == MemoryKind::kPool ||
+                                  (of.kind == MemoryKind::kMapped && of.rdma_asked));
 }
 
 CUresult attribute(void* out, CUpointer_attribute which, const Allocation& of, uint64_t address) {

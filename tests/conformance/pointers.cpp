@@ -237,10 +237,9 @@ void rdma_attributes_agree() {
                                              memory) != 0) == supported);
     const bool flushes = (attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS) &
                           CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST) != 0;
-    EXPECT_RESULT(
-        cu.cuFlushGPUDirectRDMAWrites(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
-                                      CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER),
-        flushes ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_RESULT(cu.cuFlushGPUDirectRDMAWrites(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+                                                CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER),
+                  flushes ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
 }
 
 const Case kCases[] = {

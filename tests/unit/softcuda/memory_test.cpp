@@ -80,15 +80,30 @@ TEST(Memory, HostReachesItWhereAllowed) {
             unsigned char seen = 0;
             EXPECT_OK(cuMemcpyDtoH(&seen, address, 1));
             EXPECT_EQ(seen, 0x17);
-            EXPECT_EQ(attribute<unsigned char>(address,
-                                               CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE),
-                      1);
+            EXPECT_EQ(
+                attribute<unsigned char>(address, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE),
+                1);
             // It is device memory all the same.
             EXPECT_EQ(attribute<unsigned>(address, CU_POINTER_ATTRIBUTE_MEMORY_TYPE),
                       unsigned{CU_MEMORYTYPE_DEVICE});
             EXPECT_OK(cuMemFree(address));
             EXPECT_TRUE(size < kShared || faults(address, false));
         }
+    });
+}
+
+TEST(Memory, GpudirectAloneLeavesItOutOfReach) {
+    in_child({{"SOFTCUDA_GPUDIRECT", "1"}}, [] {
+        start();
+        int supported = 0;
+        int page_tables = 1;
+        EXPECT_OK(
+            cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 0));
+        EXPECT_OK(cuDeviceGetAttribute(
+            &page_tables, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0));
+        EXPECT_EQ(supported, 1);
+        EXPECT_EQ(page_tables, 0);
+        EXPECT_TRUE(faults(allocate(4096), false));
     });
 }
 
