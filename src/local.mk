@@ -34,7 +34,7 @@ core_sources = \
 	src/engine/background.cpp src/engine/background.hpp \
 	src/engine/bounce.cpp src/engine/device_state.hpp src/engine/offers.cpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
-	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
+	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/message_pool.cpp src/engine/message_pool.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
 	src/engine/put.cpp src/engine/trace.cpp src/engine/ways.cpp src/engine/ways.hpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
 	src/engine/send.cpp src/engine/small.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
@@ -56,3 +56,30 @@ core_sources += \
 	src/match/keyed_queues.cpp src/match/keyed_queues.hpp src/match/matcher.cpp src/match/matcher.hpp \
 	src/match/sequencer.hpp \
 	src/wire/codec.cpp src/wire/codec.hpp src/wire/headers.hpp
+core_sources += src/topo/rails.cpp src/topo/rails.hpp
+
+# Its headers name no type of verbs.h but api.hpp, so the rest of the tree compiles without.
+verbs_sources = \
+	src/mover/verbs/api.cpp \
+	src/mover/verbs/api.hpp \
+	src/mover/verbs/device.cpp \
+	src/mover/verbs/device.hpp \
+	src/mover/verbs/gid.cpp \
+	src/mover/verbs/gid.hpp \
+	src/mover/verbs/ordering.cpp \
+	src/mover/verbs/ordering.hpp \
+	src/mover/verbs/parameters.cpp \
+	src/mover/verbs/parameters.hpp \
+	src/mover/verbs/parts.cpp \
+	src/mover/verbs/parts.hpp \
+	src/mover/verbs/refusal.cpp \
+	src/mover/verbs/refusal.hpp \
+	src/mover/verbs/register.cpp \
+	src/mover/verbs/register.hpp \
+	src/mover/verbs/regions.cpp \
+	src/mover/verbs/regions.hpp
+if HAVE_VERBS
+core_sources += $(verbs_sources)
+else
+EXTRA_DIST += $(verbs_sources)
+endif
