@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/context.hpp"
+#include "memory/always_host.hpp"
 #include "memory/packed.hpp"
 
 namespace beeline::memory {
@@ -221,15 +222,18 @@ CUresult through_device(ContextStreams& streams, const Packed& range) noexcept {
 
 /// As enqueue_packed(), wherever the host memory is.
 CUresult enqueue_anywhere(ContextStreams& streams, const Packed& range) noexcept {
-    const bool unreached = range.packing == Packing::kAsk && many_runs(range) &&
-                           classify(range.host).kind == Kind::kHost;
-    if (unreached) {
-        const CUresult result = through_device(streams, range);
-        if (result != CUDA_ERROR_OUT_OF_MEMORY) {
-            return result;
+    Packed asked = range;
+    if (range.packing == Packing::kAsk && many_runs(range)) {
+        if (always_host(range.host) || classify(range.host).kind == Kind::kHost) {
+            const CUresult result = through_device(streams, range);
+            if (result != CUDA_ERROR_OUT_OF_MEMORY) {
+                return result;
+            }
+        } else {
+            asked.packing = Packing::kPinned;
         }
     }
-    return enqueue_packed(*streams.driver, streams.kernels, streams.immediate.get(), range);
+    return enqueue_packed(*streams.driver, streams.kernels, streams.immediate.get(), asked);
 }
 
 Status move_packed(const Pointer& side, const Packed& range) noexcept {
