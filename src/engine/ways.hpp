@@ -14,6 +14,8 @@ namespace beeline::engine {
 struct Engine::Ways {
     wire::Offer direct;  ///< kIpc, kVmm or kPool; kNone when not offered
     wire::Offer bounce;  ///< the same for kBounce
+    wire::RdmaOffer rdma;      ///< no rails: not offered
+    unsigned rdma_failed = 0;  ///< attempts that did
     protocol::Situation situation;
     std::uint32_t sender_chunk = 0;
     bool told = false;  ///< the sender knows, or is to hear, that its best offer is not taken
