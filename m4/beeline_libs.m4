@@ -8,8 +8,20 @@ AC_DEFUN([BEELINE_UCX], [
 AC_DEFUN([BEELINE_HWLOC], [
   PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [have_hwloc=yes], [have_hwloc=no])
 ])
+# Only the headers: the library is looked for at run time. BEELINE_HAVE_VERBS is 1 where src/mover/verbs is built.
 AC_DEFUN([BEELINE_VERBS], [
-  PKG_CHECK_MODULES([VERBS], [libibverbs], [have_verbs=yes], [have_verbs=no])
+  AC_ARG_WITH([verbs], [AS_HELP_STRING([--without-verbs],
+    [build without GPUDirect RDMA between nodes])], [], [with_verbs=yes])
+  have_verbs=no
+  BEELINE_VERBS_CPPFLAGS=-DBEELINE_HAVE_VERBS=0
+  AS_IF([test "x$with_verbs" != xno], [
+    PKG_CHECK_MODULES([VERBS], [libibverbs >= 1.12], [have_verbs=yes], [AC_MSG_ERROR(m4_normalize([
+      the headers of libibverbs (rdma-core 34 or newer) were not found. On Debian or Ubuntu: apt-get install
+      libibverbs-dev; or configure --without-verbs to build without GPUDirect RDMA between nodes]))])
+    BEELINE_VERBS_CPPFLAGS="-DBEELINE_HAVE_VERBS=1 $VERBS_CFLAGS"
+  ])
+  AC_SUBST([BEELINE_VERBS_CPPFLAGS])
+  AM_CONDITIONAL([HAVE_VERBS], [test "x$have_verbs" = xyes])
 ])
 AC_DEFUN([BEELINE_TEST_LIBS], [
   PKG_CHECK_MODULES([GTEST], [gtest_main gmock], [have_gtest=yes], [have_gtest=no])

@@ -3,6 +3,8 @@
 AC_DEFUN([BEELINE_SUMMARY], [
   AS_IF([test -n "$CUDA_TOOLKIT"], [beeline_say_cuda=$CUDA_TOOLKIT],
     [beeline_say_cuda="none (not needed to build or run)"])
+  AS_IF([test $have_verbs = yes], [beeline_say_verbs="yes (libibverbs is looked for at run time)"],
+    [beeline_say_verbs="off (--without-verbs)"])
   AS_IF([test "$have_gtest$have_rapidcheck" = yesyes], [beeline_say_tests=yes],
     [beeline_say_tests="off; for them: apt-get install libgtest-dev libgmock-dev librapidcheck-dev"])
   AS_IF([test "$have_cli11$have_json" = yesyes], [beeline_say_bench=yes],
@@ -15,6 +17,7 @@ AC_DEFUN([BEELINE_SUMMARY], [
   Beeline $PACKAGE_VERSION
     Open MPI            $OMPI_VERSION
     UCX                 $UCX_VERSION
+    GPUDirect RDMA      $beeline_say_verbs
     CUDA Toolkit        $beeline_say_cuda
     tests               $beeline_say_tests
     beeline-bench       $beeline_say_bench

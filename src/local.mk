@@ -56,3 +56,28 @@ core_sources += \
 	src/match/keyed_queues.cpp src/match/keyed_queues.hpp src/match/matcher.cpp src/match/matcher.hpp \
 	src/match/sequencer.hpp \
 	src/wire/codec.cpp src/wire/codec.hpp src/wire/headers.hpp
+core_sources += src/topo/rails.cpp src/topo/rails.hpp
+
+# Its headers name no type of verbs.h but api.hpp, so the rest of the tree compiles without.
+verbs_sources = \
+	src/mover/verbs/api.cpp \
+	src/mover/verbs/api.hpp \
+	src/mover/verbs/device.cpp \
+	src/mover/verbs/device.hpp \
+	src/mover/verbs/gid.cpp \
+	src/mover/verbs/gid.hpp \
+	src/mover/verbs/ordering.cpp \
+	src/mover/verbs/ordering.hpp \
+	src/mover/verbs/parts.cpp \
+	src/mover/verbs/parts.hpp \
+	src/mover/verbs/refusal.cpp \
+	src/mover/verbs/refusal.hpp \
+	src/mover/verbs/register.cpp \
+	src/mover/verbs/register.hpp \
+	src/mover/verbs/regions.cpp \
+	src/mover/verbs/regions.hpp
+if HAVE_VERBS
+core_sources += $(verbs_sources)
+else
+EXTRA_DIST += $(verbs_sources)
+endif

@@ -14,12 +14,17 @@
 #include "mover/verbs/gid.hpp"
 #include "topo/rails.hpp"
 
+struct ibv_async_event;
 struct ibv_context;
+struct ibv_device;
 struct ibv_pd;
 
 namespace beeline::mover::verbs {
 
 struct Api;
+
+/// Rails of one process.
+inline constexpr unsigned kMaxRails = 16;
 
 enum class LinkLayer : std::uint8_t { kInfiniBand, kRoceV1, kRoceV2 };
 const char* to_string(LinkLayer layer) noexcept;
@@ -120,24 +125,26 @@ class Devices {
 
  private:
     struct Device {
-        const Api* api = nullptr;
         ibv_context* context = nullptr;
         ibv_pd* pd = nullptr;
-        unsigned index = 0;
         std::string name;
-        std::string sysfs;  // its folder
+        std::string folder;  // in sysfs
+        topo::PciPlace place;
+        DeviceLimits limits;
+        bool dead = false;
     };
-    bool open_device(Device& device, void* found, const DeviceWish& wish);
-    bool describe(const Device& device, Port& port) noexcept;
-    std::vector<GidRow> rows_of(const Device& device, unsigned number, unsigned rows);
-    Port* port_of(unsigned device, unsigned number) noexcept;
+    Status open_device(ibv_device* found);
+    void add_ports(unsigned device, unsigned count);
+    Status describe(Port& port) noexcept;
+    std::vector<GidRow> rows_of(const Port& port, int rows) const;
+    void sort_out(const ibv_async_event& raw, unsigned device, Event& event) noexcept;
+    void close_device(Device& device) noexcept;
 
+    const Api* api_ = nullptr;
+    std::string sysfs_;
+    DeviceWish wish_;
     std::vector<Device> devices_;
     std::vector<std::unique_ptr<Port>> ports_;
-    DeviceWish wish_;
 };
-
-/// Rails of one process.
-inline constexpr unsigned kMaxRails = 16;
 
 }  // namespace beeline::mover::verbs
