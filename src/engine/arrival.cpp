@@ -223,9 +223,8 @@ void Engine::on_control(std::span<const std::byte> in) {
         Request* request = find_send(fin.sender_request, Request::Awaits::kAnswer);
         if (request != nullptr && request->pieces_ == 0) {  // else UCX holds the data
             const auto path = static_cast<protocol::Path>(fin.path);
-            const bool known =
-                path == protocol::Path::kCudaVmm || path == protocol::Path::kCudaPool ||
-                path == protocol::Path::kRdma;
+            const bool known = path == protocol::Path::kCudaVmm ||
+                               path == protocol::Path::kCudaPool || path == protocol::Path::kRdma;
             request->outcome.reason = protocol::Reason::kDirect;
             send_done(*request, known ? path : protocol::Path::kCudaIpc,
                       fin.status == 0 ? Status::kOk : Status::kIo);

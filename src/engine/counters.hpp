@@ -18,7 +18,7 @@ struct Counters {
 
 /// What RDMA devices did for this process.
 struct RdmaCounters {
-    std::uint64_t registrations = 0;  ///< of memory
+    std::uint64_t registrations = 0;     ///< of memory
     std::uint64_t registered_again = 0;  ///< found in the cache instead
     std::uint64_t connections = 0;       ///< made, to one process each
     std::uint64_t retries = 0;           ///< messages moved again after a failure

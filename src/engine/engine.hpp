@@ -31,7 +31,7 @@ namespace beeline::mover::verbs {
 struct Api;
 struct Connection;
 struct Share;
-}
+}  // namespace beeline::mover::verbs
 
 namespace beeline::engine {
 
@@ -317,7 +317,9 @@ class Engine {
     void close_rdma() noexcept;
 
     // rdma_connect.cpp: connections
+    static std::uint64_t name_of(std::span<const std::byte> address) noexcept;
     std::uint64_t own_name() const noexcept;
+    void refuse_connection(std::uint64_t name, protocol::Reason reason);
     RdmaPeer& rdma_peer(Peer& peer);
     RdmaPeer* rdma_named(std::uint64_t name);
     Status rdma_connection(RdmaPeer& to);

@@ -95,7 +95,8 @@ bool Engine::start_rdma() {
     state.lane = std::make_unique<mover::verbs::Lane>(
         state.rails, settings_of(params_), mover::verbs::LaneEvents{this, on_told, on_broken});
     state.usable = true;
-    log(LogLevel::kInfo, "GPUDirect RDMA over %zu ports, the first %s; %zu KiB for each and %zu "
+    log(LogLevel::kInfo,
+        "GPUDirect RDMA over %zu ports, the first %s; %zu KiB for each and %zu "
         "for each connection",
         state.rails.size(), state.rails[0]->name.c_str(), state.lane->bytes_per_rail() >> 10,
         state.lane->bytes_per_link());
@@ -109,14 +110,14 @@ Status Engine::register_memory(Request& request, bool device) {
         return Status::kOk;
     }
     RdmaState& state = *rdma_;
-    const std::size_t bytes = request.kind_ == Request::Kind::kSend ? request.buffer_.bytes
-                                                                    : request.outcome.bytes;
+    const std::size_t bytes =
+        request.kind_ == Request::Kind::kSend ? request.buffer_.bytes : request.outcome.bytes;
     const bool managed = request.where_.kind == memory::Kind::kManaged;
-    auto region = device && !managed
-                      ? state.regions->acquire(request.where_,
-                                               reinterpret_cast<std::uint64_t>(request.data_),
-                                               bytes, state.ports)
-                      : state.regions->add_host(request.data_, bytes, state.ports);
+    auto region =
+        device && !managed
+            ? state.regions->acquire(request.where_, reinterpret_cast<std::uint64_t>(request.data_),
+                                     bytes, state.ports)
+            : state.regions->add_host(request.data_, bytes, state.ports);
     if (!region) {
         return region.status();
     }
@@ -179,9 +180,9 @@ void Engine::consider_rdma(const Request& request, const Arrived& arrived, Ways&
             where.kind == memory::Kind::kDevice
                 ? (rdma_->regions->may_register(where, rdma_->ports) ? Reason::kDirect
                                                                      : Reason::kNotRegistered)
-            : where.kind == memory::Kind::kManaged                  ? Reason::kNotRegistered
+            : where.kind == memory::Kind::kManaged                 ? Reason::kNotRegistered
             : request.outcome.bytes >= params_.pml_rdma_host_limit ? Reason::kDirect
-                                                                    : Reason::kReceiverHost;
+                                                                   : Reason::kReceiverHost;
     }
 }
 

@@ -29,15 +29,6 @@ constexpr std::size_t kTestBytes = 2 * wire::kMaxRails * kPatternBytes;  // in, 
 constexpr std::uint32_t kTestImmediate = UINT32_MAX;                     // no slot has this number
 constexpr unsigned kMostDoublings = 6;
 
-/// FNV-1a (Fowler, Noll, Vo): names a process by its UCX address, which no other has.
-std::uint64_t name_of(std::span<const std::byte> address) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (const std::byte byte : address) {
-        hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3U;
-    }
-    return hash;
-}
-
 /// What the end `epoch` expects by a rail.
 void make_pattern(std::span<std::byte> out, std::uint32_t epoch, unsigned rail) noexcept {
     std::uint64_t state = std::uint64_t{epoch} << 8 | rail;
@@ -48,10 +39,6 @@ void make_pattern(std::span<std::byte> out, std::uint32_t epoch, unsigned rail) 
 }
 
 }  // namespace
-
-std::uint64_t Engine::own_name() const noexcept {
-    return name_of(ucx_->address());
-}
 
 Engine::RdmaPeer& Engine::rdma_peer(Peer& peer) {
     if (peer.rdma == nullptr) {
@@ -195,14 +182,8 @@ void Engine::send_end(RdmaPeer& to) {
 
 void Engine::on_rdma_connect(const wire::RdmaConnect& message) {
     if (!start_rdma()) {
-        // The sender of an answer need not be known to be told that there is none.
-        for (const auto& peer : peers_) {
-            if (message.status == 0 && name_of(peer->address.ucx) == message.from) {
-                wire::RdmaConnect refusal;
-                refusal.from = own_name();
-                refusal.status = static_cast<std::uint8_t>(Reason::kNoRdmaDevice);
-                control(*peer, std::as_bytes(std::span(&refusal, 1)));
-            }
+        if (message.status == 0) {
+            refuse_connection(message.from, Reason::kNoRdmaDevice);
         }
         return;
     }
@@ -231,10 +212,7 @@ void Engine::on_rdma_connect(const wire::RdmaConnect& message) {
         if (!fresh && !open_end(to)) {
             connection_failed(to);
             rdma_->changed.push_back(&to);
-            wire::RdmaConnect refusal;
-            refusal.from = own_name();
-            refusal.status = static_cast<std::uint8_t>(Reason::kRdmaFailed);
-            control(*to.peer, std::as_bytes(std::span(&refusal, 1)));
+            refuse_connection(message.from, Reason::kRdmaFailed);
             return;
         }
         to.peer_epoch = message.epoch;

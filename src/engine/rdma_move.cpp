@@ -25,8 +25,8 @@ using protocol::Reason;
 
 namespace {
 
-constexpr unsigned kMostAttempts = 4;    // of a message by RDMA
-constexpr unsigned kSlotBits = 20;       // of an immediate; the rest is a generation
+constexpr unsigned kMostAttempts = 4;  // of a message by RDMA
+constexpr unsigned kSlotBits = 20;     // of an immediate; the rest is a generation
 constexpr std::uint32_t kMostSlots = (1U << kSlotBits) - 1;
 constexpr std::uint64_t kAlignment = 4096;  // of the parts of a message on several rails
 
@@ -56,8 +56,8 @@ Status Engine::take_rdma(Request& request, Ways& ways, bool read) {
         return Status::kOk;
     }
     if (there != Status::kOk) {
-        situation.rdma = from.state == RdmaPeer::State::kRefused ? Reason::kNoRdmaDevice
-                                                                 : Reason::kRdmaFailed;
+        situation.rdma =
+            from.state == RdmaPeer::State::kRefused ? Reason::kNoRdmaDevice : Reason::kRdmaFailed;
         request.outcome.reason = situation.rdma;
         drop_region(request);
         return there;
@@ -290,8 +290,8 @@ Status Engine::start_read(Request& request, Ways& ways, RdmaPeer& from, RailBits
 
 /// Starts the parts of a message on these rails, as equal as pages allow.
 void Engine::start_shares(RdmaMove& move, RailBits rails, std::uint64_t remote,
-                          const std::array<std::uint32_t, wire::kMaxRails>& keys,
-                          std::size_t bytes, bool read) {
+                          const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes,
+                          bool read) {
     const auto count = static_cast<unsigned>(std::popcount(rails));
     const std::uint64_t part = (bytes / count + kAlignment - 1) / kAlignment * kAlignment;
     const auto local = reinterpret_cast<std::uint64_t>(move.request->data_);

@@ -23,6 +23,8 @@
 
 namespace beeline::engine {
 
+#if BEELINE_HAVE_VERBS
+
 static_assert(mover::verbs::kUsedRails == wire::kMaxRails);
 
 using Clock = std::chrono::steady_clock;
@@ -40,17 +42,17 @@ struct Engine::RdmaPeer {
     Engine* engine = nullptr;
     Peer* peer = nullptr;
     State state = State::kNone;
-    bool peer_connected = false;    ///< the peer's end is connected to this one
-    bool peer_listens = false;      ///< its test memory is known
-    std::uint32_t epoch = 0;        ///< of this end; 0: there is none
-    std::uint32_t peer_epoch = 0;   ///< of the end that this one is connected to; 0: none yet
-    RailBits tested = 0;            ///< rails whose pattern came as it should
-    unsigned sends = 0;             ///< writes to it under way
-    unsigned receives = 0;          ///< messages that it was asked to write, and reads
-    unsigned failures = 0;          ///< in a row, of connections
-    Clock::time_point retry_at;     ///< not before this is it tried anew
-    Clock::time_point test_until;   ///< when a test that is still under way has failed
-    unsigned tests = 0;             ///< own patterns under way
+    bool peer_connected = false;   ///< the peer's end is connected to this one
+    bool peer_listens = false;     ///< its test memory is known
+    std::uint32_t epoch = 0;       ///< of this end; 0: there is none
+    std::uint32_t peer_epoch = 0;  ///< of the end that this one is connected to; 0: none yet
+    RailBits tested = 0;           ///< rails whose pattern came as it should
+    unsigned sends = 0;            ///< writes to it under way
+    unsigned receives = 0;         ///< messages that it was asked to write, and reads
+    unsigned failures = 0;         ///< in a row, of connections
+    Clock::time_point retry_at;    ///< not before this is it tried anew
+    Clock::time_point test_until;  ///< when a test that is still under way has failed
+    unsigned tests = 0;            ///< own patterns under way
     std::byte* test_memory = nullptr;
     mover::verbs::Region* test_region = nullptr;
     std::uint64_t test_address = 0;  ///< at the peer
@@ -96,8 +98,8 @@ struct Engine::RdmaState {
     std::vector<RdmaSlot> slots;
     std::vector<std::uint32_t> free_slots;
     std::vector<std::unique_ptr<RdmaMove>> free_moves;
-    std::vector<RdmaPeer*> changed;  ///< to be looked at after the lane's poll
-    std::deque<wire::RdmaPut> early;  ///< while UCX still holds the sender's data
+    std::vector<RdmaPeer*> changed;              ///< to be looked at after the lane's poll
+    std::deque<wire::RdmaPut> early;             ///< while UCX still holds the sender's data
     std::map<int, mover::verbs::Flush> flushes;  ///< by device
     std::vector<RdmaMove*> failed;               ///< moves with nothing under way any more
     std::size_t moves = 0;                       ///< under way
@@ -113,5 +115,11 @@ mover::verbs::RailSet ports_of(const std::vector<const mover::verbs::Port*>& rai
 constexpr RailBits bit(unsigned rail) noexcept {
     return static_cast<RailBits>(1U << rail);
 }
+
+#else
+
+struct Engine::RdmaState {};
+
+#endif
 
 }  // namespace beeline::engine

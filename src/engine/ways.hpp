@@ -12,8 +12,8 @@ namespace beeline::engine {
 
 /// Becomes fewer as ways fail. A copy is kept while the sender is asked for something.
 struct Engine::Ways {
-    wire::Offer direct;  ///< kIpc, kVmm or kPool; kNone when not offered
-    wire::Offer bounce;  ///< the same for kBounce
+    wire::Offer direct;        ///< kIpc, kVmm or kPool; kNone when not offered
+    wire::Offer bounce;        ///< the same for kBounce
     wire::RdmaOffer rdma;      ///< no rails: not offered
     unsigned rdma_failed = 0;  ///< attempts that did
     protocol::Situation situation;

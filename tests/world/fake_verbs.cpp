@@ -139,8 +139,7 @@ bool run_one(Pair& pair) {
         card.fault.cut = true;
     }
     const auto other = world.pairs.find(pair.peer);
-    if (card.fault.cut || other == world.pairs.end() ||
-        other->second->peer != pair.verbs.qp_num ||
+    if (card.fault.cut || other == world.pairs.end() || other->second->peer != pair.verbs.qp_num ||
         (other->second->state != IBV_QPS_RTR && other->second->state != IBV_QPS_RTS)) {
         end_in_error(pair, IBV_WC_RETRY_EXC_ERR);
         return true;
@@ -233,8 +232,7 @@ int query_gid(ibv_context* context, std::uint8_t, int index, ibv_gid* gid) {
     }
     gid->raw[10] = gid->raw[11] = 0xff;
     gid->raw[12] = 10;
-    gid->raw[15] =
-        static_cast<std::uint8_t>(outer<Context>(context).card->name.back() - '0' + 1);
+    gid->raw[15] = static_cast<std::uint8_t>(outer<Context>(context).card->name.back() - '0' + 1);
     return 0;
 }
 
