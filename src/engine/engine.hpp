@@ -287,7 +287,7 @@ class Engine {
     void poll_pulls(int& events);
 
     // ways.cpp: the receiver's choice
-    Ways ways_of(Request& request, const Arrived& arrived) const noexcept;
+    Ways ways_of(Request& request, const Arrived& arrived) noexcept;
     void tell(Request& request, Ways& ways);
     void take_way(Request& request, Ways ways);
     void direct_failed(Request& request, Ways& ways);

@@ -13,7 +13,7 @@ namespace beeline::engine {
 using protocol::Reason;
 
 /// What the RTS, this process's parameters and memory, and earlier attempts say.
-Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) const noexcept {
+Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) noexcept {
     Ways ways;
     ways.sender_chunk = arrived.sender_chunk;
     for (const wire::Offer& offer : arrived.offers) {
