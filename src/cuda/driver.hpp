@@ -48,6 +48,9 @@ namespace beeline::cuda {
 #define BEELINE_CUDA_OPTIONAL(X)          \
     X(cuThreadExchangeStreamCaptureMode)  \
     X(cuDeviceGetUuid)                    \
+    X(cuDeviceGetAttribute)               \
+    X(cuMemGetHandleForAddressRange)      \
+    X(cuFlushGPUDirectRDMAWrites)         \
     X(cuMemAddressReserve)                \
     X(cuMemAddressFree)                   \
     X(cuMemMap)                           \

@@ -15,19 +15,13 @@
 #include "base/result.hpp"
 #include "memory/pointer.hpp"
 #include "mover/verbs/device.hpp"
+#include "mover/verbs/parts.hpp"
 #include "mover/verbs/refusal.hpp"
+#include "mover/verbs/register.hpp"
 
 struct ibv_mr;
 
 namespace beeline::mover::verbs {
-
-/// By what means memory is registered.
-enum class Means : std::uint8_t {
-    kHost,        ///< ibv_reg_mr of host memory
-    kDmaBuf,      ///< ibv_reg_dmabuf_mr of a descriptor that the CUDA driver made
-    kPeerMemory,  ///< ibv_reg_mr of the device address, with the help of a kernel module
-};
-const char* to_string(Means means) noexcept;
 
 /// A set of rails: bit r is the port Devices::ports()[r].
 using RailSet = std::uint32_t;
@@ -36,13 +30,6 @@ using RailSet = std::uint32_t;
 struct RailKeys {
     std::uint32_t local = 0;
     std::uint32_t remote = 0;
-};
-
-/// A stretch of one allocation: a whole one, or one cuMemMap mapping of several.
-struct Part {
-    std::uint64_t base = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t id = 0;  ///< buffer id
 };
 
 /// A registered range. Addresses in work requests, local and remote, are plain device (or host)
@@ -65,9 +52,7 @@ struct Region {
 struct RegionLimits {
     std::size_t entries = 1024;
     std::uint64_t bytes = UINT64_MAX;
-    bool dma_buf = true;
-    bool peer_memory = true;
-    bool relaxed_ordering = true;
+    Allowed allowed;
 };
 
 /// What happened, for the report.
@@ -110,8 +95,8 @@ class Regions {
     void remove(Region* region) noexcept;
 
     /// Whether a card on one of `rails` may reach memory of this kind, as far as known: false once
-    /// a registration on that GPU failed for a reason that stays. No driver call after the first
-    /// for a device.
+    /// registrations of that GPU's memory failed for a reason that stays. No driver call after the
+    /// first for a device.
     bool may_register(const memory::Pointer& where, RailSet rails) noexcept;
 
     /// Looks whether the next `count` entries still exist, in turn.
@@ -128,11 +113,45 @@ class Regions {
  private:
     struct Entry;
     using Entries = std::list<std::unique_ptr<Entry>>;
+    /// What a card has answered for memory of a GPU.
+    struct Verdict {
+        unsigned refused = 0;  // in a row
+        bool worked = false;
+    };
+    struct Way {
+        Verdict dma_buf;
+        Verdict peer_memory;
+    };
+    enum class Gpu : std::uint8_t { kUnknown, kOffers, kDoesNot };
+
+    Way& way(int gpu, bool is_vmm, const Port& port) noexcept;
+    Allowed allowed(int gpu, bool is_vmm, const Port& port) noexcept;
+    bool is_possible(const memory::Pointer& where, RailSet rails) noexcept;
+    Entry* find(const memory::Pointer& where, std::uint64_t address, std::uint64_t bytes) noexcept;
+    Entry* make(const memory::Pointer& where, std::uint64_t address, std::uint64_t bytes,
+                RailSet rails) noexcept;
+    Entry* insert(const memory::Pointer& where, Extent extent) noexcept;
+    bool attempt(Entry& entry, RailSet rails) noexcept;
+    void register_on(Entry& entry, RailSet rails) noexcept;
+    void use_key(Entry& entry, unsigned rail) noexcept;
+    bool make_room(std::size_t entries, std::uint64_t bytes) noexcept;
+    bool evict_one(const Entry* spared) noexcept;
+    void drop(Entry& entry) noexcept;
+    void retire_overlapping(const Extent& extent) noexcept;
+    void deregister(Entry& entry) noexcept;
+    Status fail(const Refusal& refusal) noexcept;
 
     std::span<const std::unique_ptr<Port>> ports_;
     RegionLimits limits_;
-    Entries entries_;
+    Entries entries_;                        // most recently used first
+    Entries retired_;                        // stale, in use
+    Entries hosts_;                          // of add_host()
+    std::map<std::uint64_t, Entry*> index_;  // of entries_, by base; no two overlap
+    std::uint64_t next_recheck_ = 0;         // base to go on at
     std::uint64_t bytes_ = 0;
+    bool narrow_ = false;  // mappings are registered one by one: the driver takes no more at once
+    std::vector<Gpu> gpus_;
+    std::vector<Way> ways_;
     Refusal refusal_;
     RegionCounters counters_;
 };
