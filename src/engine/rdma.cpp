@@ -36,6 +36,38 @@ mover::verbs::LaneSettings settings_of(const config::Params& params) noexcept {
     return settings;
 }
 
+mover::verbs::DeviceWish wish_of(const config::Params& params) {
+    mover::verbs::DeviceWish wish;
+    wish.devices = params.pml_rdma_devices.data();
+    wish.gid.index = params.pml_rdma_gid_index < 256 ? params.pml_rdma_gid_index : -1;
+    wish.gid.family = params.pml_rdma_address == 1 ? 4 : params.pml_rdma_address == 2 ? 6 : 0;
+    wish.gid.version = params.pml_rdma_roce;
+    const std::string_view subnet = params.pml_rdma_subnet.data();
+    if (!subnet.empty()) {
+        auto parsed = mover::verbs::parse_subnet(subnet);
+        if (parsed) {
+            wish.gid.subnet = *parsed;
+        } else {
+            log(LogLevel::kWarning,
+                "pml_beeline_rdma_subnet is no subnet such as 10.9.0.0/16 or fd00:9::/64: any is "
+                "taken");
+        }
+    }
+    return wish;
+}
+
+mover::verbs::RegionLimits region_limits_of(const config::Params& params) noexcept {
+    enum { kAny, kDmaBuf, kPeerMemory, kNone };  // pml_beeline_rdma_registration
+    mover::verbs::RegionLimits limits;
+    limits.entries = static_cast<std::size_t>(params.pml_rdma_registrations);
+    limits.bytes = params.pml_rdma_registered_bytes;
+    const int means = params.pml_rdma_registration;
+    limits.allowed.dma_buf = means == kAny || means == kDmaBuf;
+    limits.allowed.peer_memory = means == kAny || means == kPeerMemory;
+    limits.allowed.relaxed_ordering = params.pml_rdma_relaxed_ordering;
+    return limits;
+}
+
 /// The ports a process uses: those that are up first, then in the devices' order.
 std::vector<const Port*> choose_rails(const mover::verbs::Devices& devices, std::size_t most) {
     std::vector<const Port*> rails;
@@ -79,8 +111,7 @@ bool Engine::start_rdma() {
     rdma_ = std::make_unique<RdmaState>();
     RdmaState& state = *rdma_;
     state.api = verbs_ != nullptr ? verbs_ : mover::verbs::Api::load();
-    if (state.api == nullptr ||
-        state.devices.open(*state.api, mover::verbs::DeviceWish{}) != Status::kOk) {
+    if (state.api == nullptr || state.devices.open(*state.api, wish_of(params_)) != Status::kOk) {
         return false;
     }
     state.rails = choose_rails(state.devices, static_cast<std::size_t>(params_.pml_rdma_rails));
@@ -90,8 +121,8 @@ bool Engine::start_rdma() {
     for (const Port* port : state.rails) {
         state.ports |= RailSet{1} << port->rail;
     }
-    state.regions = std::make_unique<mover::verbs::Regions>(state.devices.ports(),
-                                                            mover::verbs::RegionLimits{});
+    state.regions =
+        std::make_unique<mover::verbs::Regions>(state.devices.ports(), region_limits_of(params_));
     state.lane = std::make_unique<mover::verbs::Lane>(
         state.rails, settings_of(params_), mover::verbs::LaneEvents{this, on_told, on_broken});
     state.usable = true;

@@ -162,7 +162,14 @@ void Engine::flush_device(const Request& request) noexcept {
     const int device = request.where_.device;
     auto known = rdma_->flushes.find(device);
     if (known == rdma_->flushes.end()) {
-        const Flush needed = flush_needed(write_ordering_of(request.where_), Reader::kAllDevices);
+        enum { kAuto, kAlways, kNever };  // pml_beeline_rdma_flush
+        const WriteOrdering ordering = write_ordering_of(request.where_);
+        Flush needed = flush_needed(ordering, Reader::kAllDevices);
+        if (params_.pml_rdma_flush == kAlways && needed == Flush::kNone) {
+            needed = Flush::kCall;
+        } else if (params_.pml_rdma_flush == kNever) {
+            needed = Flush::kNone;
+        }
         known = rdma_->flushes.emplace(device, needed).first;
     }
     if (known->second != Flush::kNone) {

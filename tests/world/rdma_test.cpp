@@ -192,8 +192,8 @@ TEST_P(EngineRdma, MovesEverySize) {
 
 INSTANTIATE_TEST_SUITE_P(Protocol, EngineRdma,
                          testing::Values(Preference::kRdmaWrite, Preference::kRdmaRead),
-                         [](const auto& info) {
-                             return info.param == Preference::kRdmaRead ? "Read" : "Write";
+                         [](const auto& each) {
+                             return each.param == Preference::kRdmaRead ? "Read" : "Write";
                          });
 
 TEST(EngineRdmaWays, LargeMessagesUseEveryRailAndSmallOnesTheFirst) {
@@ -416,9 +416,9 @@ INSTANTIATE_TEST_SUITE_P(
                                              },
                                              2, Path::kRdma}),
                      testing::Values(Preference::kRdmaWrite, Preference::kRdmaRead)),
-    [](const auto& info) {
-        return std::string(std::get<0>(info.param).name) +
-               (std::get<1>(info.param) == Preference::kRdmaRead ? "Read" : "Write");
+    [](const auto& each) {
+        return std::string(std::get<0>(each.param).name) +
+               (std::get<1>(each.param) == Preference::kRdmaRead ? "Read" : "Write");
     });
 
 // All has come, and the sender alone does not know: nothing is moved twice.
@@ -474,7 +474,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Untrusted{"Hangs", [](FakeCards::Fault& fault) { fault.hangs = true; }},
                     Untrusted{"HasNoQueuePair",
                               [](FakeCards::Fault& fault) { fault.refuses = true; }}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace beeline::world
