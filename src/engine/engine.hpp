@@ -322,7 +322,7 @@ class Engine {
     void refuse_connection(std::uint64_t name, protocol::Reason reason);
     RdmaPeer& rdma_peer(Peer& peer);
     RdmaPeer* rdma_named(std::uint64_t name);
-    Status rdma_connection(RdmaPeer& to);
+    Status rdma_connection(RdmaPeer& to, bool may_start);
     bool open_end(RdmaPeer& to);
     void close_end(RdmaPeer& to);
     void send_end(RdmaPeer& to);

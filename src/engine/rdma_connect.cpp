@@ -28,6 +28,7 @@ constexpr std::size_t kPatternBytes = 512;
 constexpr std::size_t kTestBytes = 2 * wire::kMaxRails * kPatternBytes;  // in, then out
 constexpr std::uint32_t kTestImmediate = UINT32_MAX;                     // no slot has this number
 constexpr unsigned kMostDoublings = 6;
+constexpr unsigned kMostRounds = 64;  // of polling, before a rail is closed
 
 /// What the end `epoch` expects by a rail.
 void make_pattern(std::span<std::byte> out, std::uint32_t epoch, unsigned rail) noexcept {
@@ -67,8 +68,9 @@ Engine::RdmaPeer* Engine::rdma_named(std::uint64_t name) {
     return &rdma_peer(*found->second);
 }
 
-/// kOk: there is one; kRetry: it is being made; otherwise there is none now.
-Status Engine::rdma_connection(RdmaPeer& to) {
+/// kOk: there is one; kRetry: it is being made; otherwise there is none now. A new one, or one with
+/// more rails, is started only when `may_start`.
+Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
     const auto usable = [&] {
         for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
             if (to.connection.connected(rail)) {
@@ -89,16 +91,16 @@ Status Engine::rdma_connection(RdmaPeer& to) {
                                     rdma_->rails[rail]->up);
             }
             const bool idle = to.sends == 0 && to.receives == 0;
-            if (usable() && !(broken && idle && Clock::now() >= to.retry_at)) {
+            if (usable() && !(may_start && broken && idle && Clock::now() >= to.retry_at)) {
                 return Status::kOk;
             }
-            if (!idle || Clock::now() < to.retry_at) {
+            if (!may_start || !idle || Clock::now() < to.retry_at) {
                 return Status::kUnreachable;
             }
             break;
         }
         case RdmaPeer::State::kNone:
-            if (Clock::now() < to.retry_at) {
+            if (!may_start || Clock::now() < to.retry_at) {
                 return Status::kUnreachable;
             }
             break;
@@ -338,6 +340,9 @@ void Engine::on_rdma_rails(const wire::RdmaRails& message) {
     RdmaPeer* to = rdma_ != nullptr && rdma_->usable ? rdma_named(message.from) : nullptr;
     if (to == nullptr || message.epoch != to->peer_epoch || message.peer_epoch != to->epoch) {
         return;  // of a connection that is gone
+    }
+    // What has come by a rail before it broke is known to its completion queue.
+    for (unsigned rounds = 0; rounds < kMostRounds && rdma_->lane->poll() != 0; ++rounds) {
     }
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
         if ((message.broken & bit(rail)) != 0) {

@@ -49,9 +49,10 @@ RailBits first_of(RailBits rails, std::size_t count) noexcept {
 Status Engine::take_rdma(Request& request, Ways& ways, bool read) {
     protocol::Situation& situation = ways.situation;
     RdmaPeer& from = rdma_peer(*request.peer_);
-    const Status there =
-        ways.rdma_failed < kMostAttempts ? rdma_connection(from) : Status::kUnreachable;
+    const Status there = ways.rdma_failed < kMostAttempts ? rdma_connection(from, !ways.rdma_waited)
+                                                          : Status::kUnreachable;
     if (there == Status::kRetry) {
+        ways.rdma_waited = true;
         from.waiting.push_back({&request, ways});
         return Status::kOk;
     }

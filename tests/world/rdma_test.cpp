@@ -123,6 +123,7 @@ template <class Body>
 void with_cards(unsigned cards, const Body& body) {
     Job job;
     job.size = 1;
+    setenv("SOFTCUDA_GPUDIRECT", "1", 1);
     run_ranks(job, [&](Rank& rank) {
         FakeCards::reset(cards);
         FakeCards::set_copy(copy_any);
