@@ -35,7 +35,7 @@ core_sources = \
 	src/engine/background.cpp src/engine/background.hpp \
 	src/engine/bounce.cpp src/engine/device_state.hpp src/engine/offers.cpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
-	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
+	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/message_pool.cpp src/engine/message_pool.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
 	src/engine/put.cpp src/engine/trace.cpp src/engine/ways.cpp src/engine/ways.hpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
 	src/engine/send.cpp src/engine/small.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
@@ -69,6 +69,8 @@ verbs_sources = \
 	src/mover/verbs/gid.hpp \
 	src/mover/verbs/ordering.cpp \
 	src/mover/verbs/ordering.hpp \
+	src/mover/verbs/parameters.cpp \
+	src/mover/verbs/parameters.hpp \
 	src/mover/verbs/parts.cpp \
 	src/mover/verbs/parts.hpp \
 	src/mover/verbs/refusal.cpp \

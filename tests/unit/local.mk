@@ -3,7 +3,7 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/base/list_test.cpp tests/unit/base/log_test.cpp tests/unit/base/result_test.cpp \
 	tests/unit/config/config_test.cpp \
 	tests/unit/datatype/layout_test.cpp \
-	tests/unit/engine/address_test.cpp tests/unit/engine/request_table_test.cpp \
+	tests/unit/engine/address_test.cpp tests/unit/engine/message_pool_test.cpp tests/unit/engine/request_table_test.cpp \
 	tests/unit/match/matcher_test.cpp tests/unit/match/sequencer_test.cpp \
 	tests/unit/memory/always_host_test.cpp tests/unit/memory/pointer_test.cpp \
 	tests/unit/mover/cuda_ipc/fd_passing_test.cpp tests/unit/mover/cuda_ipc/verdicts_test.cpp \
@@ -11,7 +11,21 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/protocol/choice_test.cpp tests/unit/protocol/limits_test.cpp \
 	tests/unit/protocol/protocol_test.cpp tests/unit/protocol/situations.hpp \
 	tests/unit/protocol/select_test.cpp tests/unit/topo/identity_test.cpp \
+	tests/unit/topo/rails_test.cpp \
 	tests/unit/wire/codec_test.cpp
+verbs_unit_sources = tests/unit/mover/verbs/fake_gpu.hpp tests/unit/mover/verbs/fake_verbs.hpp \
+	tests/unit/mover/verbs/device_test.cpp tests/unit/mover/verbs/parameters_test.cpp \
+	tests/unit/mover/verbs/gid_test.cpp \
+	tests/unit/mover/verbs/refusal_test.cpp tests/unit/mover/verbs/regions_test.cpp
+if HAVE_VERBS
+unit_sources += $(verbs_unit_sources)
+else
+EXTRA_DIST += $(verbs_unit_sources)
+endif
+EXTRA_DIST += tests/data/gids/README.md tests/data/gids/bond.txt tests/data/gids/connectx_roce.txt \
+	tests/data/gids/connectx_vlans.txt tests/data/gids/infiniband.txt \
+	tests/data/gids/infiniband_prefix.txt tests/data/gids/ipv6_only.txt tests/data/gids/no_lease.txt \
+	tests/data/gids/roce_v1_only.txt tests/data/gids/soft_roce.txt
 if HAVE_GTEST
 check_PROGRAMS += tests/unit/unit_tests
 TESTS += tests/unit/unit_tests

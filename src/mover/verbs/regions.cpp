@@ -104,9 +104,11 @@ bool Regions::is_possible(const memory::Pointer& where, RailSet rails) noexcept 
         return false;
     }
     for (const auto& port : ports_) {
+        // What has a legacy handle is no mapping; of the rest it is not known without asking.
         for (const bool is_vmm : {false, true}) {
             const Allowed now = allowed(where.device, is_vmm, *port);
-            if (has(rails, port->rail) && (now.dma_buf || now.peer_memory)) {
+            if (has(rails, port->rail) && (now.dma_buf || now.peer_memory) &&
+                !(is_vmm && where.ipc_capable)) {
                 return true;
             }
         }
@@ -266,7 +268,8 @@ bool Regions::attempt(Entry& entry, RailSet rails) noexcept {
     }
     for (const auto& port : ports_) {
         if (has(rails & ~entry.rails, port->rail)) {
-            report_refusal(entry.refusal, port->name.c_str(), kConsequence);
+            report_refusal(entry.refusal, port->name.c_str(),
+                           entry.rails != 0 ? "its messages go by other cards" : kConsequence);
         }
     }
     return (entry.rails & rails) != 0;
