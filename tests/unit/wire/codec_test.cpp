@@ -128,7 +128,7 @@ TEST(Codec, PeekKnowsTheTypesOfThisVersion) {
     bytes[1] = static_cast<std::byte>(kVersion);
     for (int type = 0; type < 256; ++type) {
         bytes[0] = static_cast<std::byte>(type);
-        EXPECT_EQ(peek(bytes), type <= 13 ? static_cast<MessageType>(type) : MessageType::kNone);
+        EXPECT_EQ(peek(bytes), type <= 17 ? static_cast<MessageType>(type) : MessageType::kNone);
     }
     bytes[0] = std::byte{1};
     EXPECT_EQ(peek(std::span(bytes).first(7)), MessageType::kNone);
