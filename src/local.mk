@@ -60,6 +60,8 @@ core_sources += src/topo/rails.cpp src/topo/rails.hpp
 
 # Its headers name no type of verbs.h but api.hpp, so the rest of the tree compiles without.
 verbs_sources = \
+	src/mover/verbs/affinity.cpp \
+	src/mover/verbs/affinity.hpp \
 	src/mover/verbs/api.cpp \
 	src/mover/verbs/api.hpp \
 	src/mover/verbs/device.cpp \

@@ -14,7 +14,7 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/topo/rails_test.cpp \
 	tests/unit/wire/codec_test.cpp
 verbs_unit_sources = tests/unit/mover/verbs/fake_gpu.hpp tests/unit/mover/verbs/fake_verbs.hpp \
-	tests/unit/mover/verbs/device_test.cpp tests/unit/mover/verbs/parameters_test.cpp \
+	tests/unit/mover/verbs/affinity_test.cpp tests/unit/mover/verbs/device_test.cpp tests/unit/mover/verbs/parameters_test.cpp \
 	tests/unit/mover/verbs/gid_test.cpp \
 	tests/unit/mover/verbs/refusal_test.cpp tests/unit/mover/verbs/regions_test.cpp
 if HAVE_VERBS
