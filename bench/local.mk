@@ -16,5 +16,5 @@ check_PROGRAMS += bench/overlap_run
 bench_overlap_run_SOURCES = bench/overlap_run.cpp
 bench_overlap_run_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
 bench_overlap_run_LDADD = libgpu.la $(OMPI_LIBS)
-EXTRA_DIST += bench/coll_compare bench/compare_lib.py bench/device_compare bench/host_compare bench/instructions bench/overlap bench/svg_plot.py \
+EXTRA_DIST += bench/coll_compare bench/compare_lib.py bench/device_compare bench/host_compare bench/instructions bench/overlap bench/rdma_compare bench/svg_plot.py \
 	docs/results/README.md

@@ -12,4 +12,5 @@ include tests/model/local.mk
 include tests/load/local.mk
 include tests/mpi/local.mk
 include tests/conformance/local.mk
+include tests/rdma/local.mk
 EXTRA_DIST += tests/gpu/run.sh tests/faults.md tests/README.md

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "softcuda/driver/config.hpp"
+
 namespace softcuda {
 
 constinit ArenaRange arena_range{0, 0};
@@ -165,7 +167,8 @@ void arena_give(uint64_t address, uint64_t size) {
 }
 
 bool arena_map(uint64_t address, uint64_t size, int fd, uint64_t offset) noexcept {
-    if (!map_one(address, size, PROT_NONE, fd, offset)) {
+    const int rights = config().host_access ? PROT_READ | PROT_WRITE : PROT_NONE;
+    if (!map_one(address, size, rights, fd, offset)) {
         return false;
     }
     if (!map_one(address + arena_range.span, size, PROT_READ | PROT_WRITE, fd, offset)) {

@@ -4,6 +4,7 @@
 // Both halves are reserved once, at cuInit. A byte of device memory at address p is mapped without
 // access rights at p, so that a host dereference faults as on hardware and system calls answer
 // EFAULT, and readable and writable at alias(p), a constant distance away, for SoftCUDA itself.
+// With SOFTCUDA_HOST_ACCESS it is readable and writable at p too, as on Grace Hopper.
 #pragma once
 
 #include <cstddef>

@@ -170,6 +170,8 @@ Config read_config() {
     if (async != nullptr && *async != '\0' && !config.always_async) {
         refuse(config, "SOFTCUDA_ASYNC", async, "only \"always\" is known");
     }
+    config.host_access = flag("SOFTCUDA_HOST_ACCESS");
+    config.gpudirect = config.host_access || flag("SOFTCUDA_GPUDIRECT");
     config.log = flag("SOFTCUDA_LOG");
     config.quiet = flag("SOFTCUDA_QUIET");
     if (const char* node = std::getenv("SOFTCUDA_NODE")) {

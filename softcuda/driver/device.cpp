@@ -182,6 +182,14 @@ int attribute_value(const Device& device, int attribute) {
             return 1;
         case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
             return CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
+            return config().gpudirect ? 1 : 0;
+        case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+        case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES:
+        case CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST:
+            return config().host_access ? 1 : 0;
+        case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
+            return config().gpudirect ? CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST : 0;
         case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
             return CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES;
         case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO:
@@ -404,8 +412,15 @@ CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, CUdev
     });
 }
 
-CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget,
-                                    CUflushGPUDirectRDMAWritesScope) {
-    return call(Entry::kFlushGPUDirectRDMAWrites, Needs::kContext,
-                [] { return CUDA_ERROR_NOT_SUPPORTED; });
+CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
+                                    CUflushGPUDirectRDMAWritesScope scope) {
+    return call(Entry::kFlushGPUDirectRDMAWrites, Needs::kContext, [=] {
+        if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
+            (scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER &&
+             scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        // Device memory is the machine's own, where what a card wrote is seen in order.
+        return config().gpudirect ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    });
 }

@@ -39,6 +39,7 @@ struct Allocation {
     uint32_t readable = 0;      // kMapped: bit for each physical device
     uint32_t writable = 0;
     uint64_t mapped_handle = 0;  // kMapped
+    bool rdma_asked = false;     // kMapped: made with gpuDirectRDMACapable
 
     bool is_device_memory() const {
         return kind != MemoryKind::kHost && kind != MemoryKind::kRegistered;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "softcuda/driver/config.hpp"
 #include "softcuda/driver/memory.hpp"
 #include "softcuda/driver/vmm.hpp"
 
@@ -37,6 +38,12 @@ std::pair<uint64_t, uint64_t> range_of(const Allocation& of) {
 }
 
 /** Writes one attribute of a known pointer. Types are those cuda.h documents for each. */
+/** Whether a network card may be given the memory: of cuMemCreate's only what asked for it. */
+bool rdma_capable(const Allocation& of) {
+    return config().gpudirect && (of.kind == MemoryKind::kDevice || of.kind == MemoryKind::kPool ||
+                                  (of.kind == MemoryKind::kMapped && of.rdma_asked));
+}
+
 CUresult attribute(void* out, CUpointer_attribute which, const Allocation& of, uint64_t address) {
     switch (which) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -66,7 +73,7 @@ CUresult attribute(void* out, CUpointer_attribute which, const Allocation& of, u
         case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
             return put(out, of.handle_types);
         case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-            return put(out, 0U);
+            return put(out, unsigned{rdma_capable(of)});
         case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
             return put(out, access_flags(of));
         case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:

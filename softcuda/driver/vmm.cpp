@@ -162,6 +162,7 @@ CUresult map(uint64_t address, size_t size, uint64_t handle) {
     allocation.device = physical->device;
     allocation.handle_types = physical->prop.requestedHandleTypes;
     allocation.mapped_handle = handle;
+    allocation.rdma_asked = physical->prop.allocFlags.gpuDirectRDMACapable != 0;
     add_allocation(allocation);
     ++physical->mappings;
     return CUDA_SUCCESS;

@@ -205,6 +205,43 @@ void system_calls_refuse() {
     EXPECT(write(ends[1], pointer_to(memory), 16) == -1 && errno == EFAULT);
 }
 
+/// On Grace Hopper and its like the host loads and stores through device addresses, and so does a
+/// network card.
+void host_access_works() {
+    open_device();
+    if (attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) == 0) {
+        skip("the host may not load from device memory here");
+    }
+    constexpr size_t kLarge = size_t{5} << 20;
+    for (const size_t size : {kBytes, kLarge}) {
+        const CUdeviceptr memory = allocate(size);
+        put(memory, size, 3);
+        auto* bytes = static_cast<volatile unsigned char*>(pointer_to(memory));
+        const std::vector<unsigned char> wanted = pattern(size, 3);
+        EXPECT(bytes[0] == wanted[0] && bytes[size - 1] == wanted[size - 1]);
+        const std::vector<unsigned char> other = pattern(size, 4);
+        for (size_t i = 0; i < size; ++i) {
+            bytes[i] = other[i];
+        }
+        EXPECT(holds(memory, size, 4));
+        MUST(cu.cuMemFree(memory));
+    }
+}
+
+/// The device, its memory and the flush agree on whether a card may reach the memory.
+void rdma_attributes_agree() {
+    open_device();
+    const bool supported = attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED) != 0;
+    const CUdeviceptr memory = allocate(kBytes);
+    EXPECT((pointer_attribute<unsigned char>(CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE,
+                                             memory) != 0) == supported);
+    const bool flushes = (attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS) &
+                          CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST) != 0;
+    EXPECT_RESULT(cu.cuFlushGPUDirectRDMAWrites(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+                                                CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER),
+                  flushes ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+}
+
 const Case kCases[] = {
     {"pointer.device_memory", device_memory},
     {"pointer.unknown_memory_many", unknown_memory_many},
@@ -213,6 +250,8 @@ const Case kCases[] = {
     {"pointer.managed_memory", managed_memory},
     {"pointer.without_context", without_context, Source::kBelieved},
     {"pointer.address_range", address_range},
+    {"pointer.host_access_works", host_access_works},
+    {"pointer.rdma_attributes_agree", rdma_attributes_agree, Source::kBelieved},
     {"pointer.buffer_ids", buffer_ids},
     {"pointer.legacy_ipc_capable", legacy_ipc_capable},
     {"pointer.zero_sizes", zero_sizes},

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the conformance suite on SoftCUDA as built in the current build folder, with two virtual GPUs
-# that reach each other, then the cases about peers once more without a link between them.
+# that reach each other, then the cases about peers once more without a link between them, and those
+# about pointers with device memory that the host may touch.
 set -eu
 
 directory=$PWD/.libs
@@ -13,3 +14,4 @@ export LD_LIBRARY_PATH="$directory${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export SOFTCUDA_DEVICES=2 SOFTCUDA_QUIET=1
 SOFTCUDA_TOPOLOGY=nvlink ./beeline-conformance
 SOFTCUDA_TOPOLOGY=none ./beeline-conformance peer.
+SOFTCUDA_HOST_ACCESS=1 ./beeline-conformance pointer.

@@ -66,6 +66,7 @@ esac
 
 if [ "$gpus" -gt 0 ]; then
     # -x: ranks on another node need the variables too.
+    [ -z "${SOFTCUDA_HOST_ACCESS:-}" ] || set -- -x SOFTCUDA_HOST_ACCESS "$@"
     set -- "$stage$bindir/softcuda-run" --quiet -g "$gpus" -- "$BEELINE_MPIRUN" -x LD_LIBRARY_PATH \
         -x SOFTCUDA_DEVICES -x SOFTCUDA_KERNELS -x SOFTCUDA_QUIET "$@"
 else

@@ -9,6 +9,9 @@
 namespace softcuda_test {
 namespace {
 
+/** Memory up to this size shares pages, which stay when it is freed. */
+constexpr size_t kShared = size_t{1} << 20;
+
 sigjmp_buf after_fault;
 void* volatile fault_address;
 
@@ -61,6 +64,46 @@ TEST(Memory, SystemCallsRefuseDeviceAddresses) {
         iovec remote{reinterpret_cast<void*>(address), sizeof target};
         EXPECT_EQ(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), -1);
         EXPECT_EQ(errno, EFAULT);
+    });
+}
+
+TEST(Memory, HostReachesItWhereAllowed) {
+    in_child({{"SOFTCUDA_HOST_ACCESS", "1"}}, [] {
+        start();
+        for (const size_t size : {size_t{100}, size_t{5} << 20}) {
+            const CUdeviceptr address = allocate(size);
+            EXPECT_OK(cuMemsetD8(address, 0x5a, size));
+            EXPECT_OK(cuCtxSynchronize());
+            auto* bytes = reinterpret_cast<volatile unsigned char*>(address);
+            EXPECT_EQ(bytes[size - 1], 0x5a);
+            bytes[0] = 0x17;
+            unsigned char seen = 0;
+            EXPECT_OK(cuMemcpyDtoH(&seen, address, 1));
+            EXPECT_EQ(seen, 0x17);
+            EXPECT_EQ(
+                attribute<unsigned char>(address, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE),
+                1);
+            // It is device memory all the same.
+            EXPECT_EQ(attribute<unsigned>(address, CU_POINTER_ATTRIBUTE_MEMORY_TYPE),
+                      unsigned{CU_MEMORYTYPE_DEVICE});
+            EXPECT_OK(cuMemFree(address));
+            EXPECT_TRUE(size < kShared || faults(address, false));
+        }
+    });
+}
+
+TEST(Memory, GpudirectAloneLeavesItOutOfReach) {
+    in_child({{"SOFTCUDA_GPUDIRECT", "1"}}, [] {
+        start();
+        int supported = 0;
+        int page_tables = 1;
+        EXPECT_OK(
+            cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 0));
+        EXPECT_OK(cuDeviceGetAttribute(
+            &page_tables, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0));
+        EXPECT_EQ(supported, 1);
+        EXPECT_EQ(page_tables, 0);
+        EXPECT_TRUE(faults(allocate(4096), false));
     });
 }
 

@@ -55,6 +55,27 @@ int receive_fd(int socket) {
     return fd;
 }
 
+TEST(Vmm, RdmaCapableWhereAskedFor) {
+    for (const char* allowed : {"0", "1"}) {
+        in_child({{"SOFTCUDA_HOST_ACCESS", allowed}}, [allowed] {
+            start();
+            CUdeviceptr range = 0;
+            EXPECT_OK(cuMemAddressReserve(&range, 2 * kUnit, 0, 0, 0));
+            for (const unsigned char asked : {0, 1}) {
+                CUmemAllocationProp prop = pinned_on(0);
+                prop.allocFlags.gpuDirectRDMACapable = asked;
+                CUmemGenericAllocationHandle handle = 0;
+                EXPECT_OK(cuMemCreate(&handle, kUnit, &prop, 0));
+                const CUdeviceptr address = range + asked * kUnit;
+                EXPECT_OK(cuMemMap(address, kUnit, 0, handle, 0));
+                EXPECT_EQ(attribute<unsigned char>(address,
+                                                   CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE),
+                          *allowed == '1' ? asked : 0);
+            }
+        });
+    }
+}
+
 TEST(Vmm, MapAccessUnmap) {
     in_child({}, [] {
         start();
