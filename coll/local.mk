@@ -18,8 +18,10 @@ core_sources += \
 	coll/plan/layout.cpp coll/plan/layout.hpp coll/plan/print.cpp coll/plan/request.hpp \
 	coll/plan/schedule.hpp coll/plan/transform.cpp coll/plan/transform.hpp \
 	coll/pattern/bine.hpp coll/pattern/double_tree.hpp coll/plan/halving.hpp coll/plan/steps.hpp \
+	coll/pattern/pat.hpp coll/plan/pat.hpp \
 	coll/plan/allgather_bruck.cpp \
 	coll/plan/allgather_direct.cpp \
+	coll/plan/allgather_pat.cpp \
 	coll/plan/allgather_recursive_doubling.cpp \
 	coll/plan/allgather_ring.cpp \
 	coll/plan/allreduce_bine.cpp \
@@ -27,6 +29,7 @@ core_sources += \
 	coll/plan/allreduce_double_tree.cpp \
 	coll/plan/allreduce_hierarchical.cpp \
 	coll/plan/allreduce_one_shot.cpp \
+	coll/plan/allreduce_pat.cpp \
 	coll/plan/allreduce_rabenseifner.cpp \
 	coll/plan/allreduce_recursive_doubling.cpp \
 	coll/plan/allreduce_ring.cpp \
@@ -49,6 +52,7 @@ core_sources += \
 	coll/plan/reduce_rabenseifner.cpp \
 	coll/plan/reduce_scatter_bruck.cpp \
 	coll/plan/reduce_scatter_direct.cpp \
+	coll/plan/reduce_scatter_pat.cpp \
 	coll/plan/reduce_scatter_recursive_halving.cpp \
 	coll/plan/reduce_scatter_ring.cpp \
 	coll/plan/scan_linear.cpp \

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/log.hpp"
+#include "memory/always_host.hpp"
 #include "memory/copy.hpp"
 #include "memory/pointer.hpp"
 
@@ -30,7 +31,7 @@ std::byte* at(void* address, std::ptrdiff_t offset) noexcept {
 }
 
 bool is_device(const void* pointer) noexcept {
-    return memory::classify(pointer).kind == Kind::kDevice;
+    return !memory::always_host(pointer) && memory::classify(pointer).kind == Kind::kDevice;
 }
 
 /// With MPI_BOTTOM every block can be somewhere else, so each is asked about.

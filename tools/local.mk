@@ -16,6 +16,7 @@ beeline_bench_SOURCES = \
 	tools/beeline-bench/pattern.hpp \
 	tools/beeline-bench/point_to_point.cpp \
 	tools/beeline-bench/report.cpp tools/beeline-bench/report.hpp \
+	tools/beeline-bench/synchronize.cpp \
 	tools/beeline-bench/threaded.cpp \
 	tools/beeline-bench/workload.hpp
 beeline_bench_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
@@ -24,6 +25,19 @@ bin_PROGRAMS += beeline-plan
 beeline_plan_SOURCES = tools/beeline-plan/main.cpp tools/beeline-plan/plan.hpp \
 	tools/beeline-plan/show.cpp tools/beeline-plan/verify.cpp
 beeline_plan_LDADD = libplanjson.la libvalidate.la libcore.la
+
+bin_PROGRAMS += beeline-tune
+beeline_tune_SOURCES = \
+	tools/beeline-bench/collective.cpp \
+	tools/beeline-bench/options.cpp tools/beeline-bench/options.hpp \
+	tools/beeline-bench/pattern.hpp \
+	tools/beeline-bench/synchronize.cpp \
+	tools/beeline-bench/workload.hpp \
+	tools/beeline-tune/candidates.cpp tools/beeline-tune/candidates.hpp \
+	tools/beeline-tune/main.cpp \
+	tools/beeline-tune/rules.cpp tools/beeline-tune/rules.hpp
+beeline_tune_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
+beeline_tune_LDADD = libcore.la libgpu.la $(OMPI_LIBS)
 
 bin_PROGRAMS += beeline-info
 beeline_info_SOURCES = \

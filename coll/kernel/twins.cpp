@@ -35,7 +35,7 @@ using namespace beeline::coll::kernel;
     static void reduce_##op##_##type(Inputs inputs, unsigned n, void* out, std::size_t count) { \
         reduce_piece<T, Functor>(inputs, n, out, count);                                        \
     }                                                                                           \
-    SOFTCUDA_TWIN(reduce_##op##_##type)
+    SOFTCUDA_BRIEF_TWIN(reduce_##op##_##type)
 BEELINE_REDUCE_KERNELS(BEELINE_KERNEL)
 
 #define BEELINE_TWIN(function) SOFTCUDA_TWIN(function)

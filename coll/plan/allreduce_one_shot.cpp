@@ -37,6 +37,6 @@ Cost cost(const Request& request, double bytes) noexcept {
 }  // namespace
 
 constinit const Algorithm kAllreduceOneShot = {
-    Collective::kAllreduce, "one_shot", "Chan et al. 2007", false, never, build, cost};
+    Collective::kAllreduce, "one_shot", "Chan et al. 2007", false, never, build, cost, true};
 
 }  // namespace beeline::coll::plan

@@ -45,6 +45,6 @@ Cost cost(const Request& request, double bytes) noexcept {
 }  // namespace
 
 constinit const Algorithm kAllreduceTwoShot = {
-    Collective::kAllreduce, "two_shot", "Chan et al. 2007", false, never, build, cost};
+    Collective::kAllreduce, "two_shot", "Chan et al. 2007", false, never, build, cost, true};
 
 }  // namespace beeline::coll::plan

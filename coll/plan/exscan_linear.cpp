@@ -42,6 +42,6 @@ Cost cost(const Request& request, double bytes) noexcept {
 }  // namespace
 
 constinit const Algorithm kExscanLinear = {
-    Collective::kExscan, "linear", "Sanders and Traeff 2006", true, never, build, cost};
+    Collective::kExscan, "linear", "Sanders and Traeff 2006", true, never, build, cost, true};
 
 }  // namespace beeline::coll::plan

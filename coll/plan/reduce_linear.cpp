@@ -35,6 +35,6 @@ Cost cost(const Request& request, double bytes) noexcept {
 }  // namespace
 
 constinit const Algorithm kReduceLinear = {
-    Collective::kReduce, "linear", "Chan et al. 2007", false, never, build, cost};
+    Collective::kReduce, "linear", "Chan et al. 2007", false, never, build, cost, true};
 
 }  // namespace beeline::coll::plan

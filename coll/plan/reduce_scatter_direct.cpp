@@ -36,6 +36,6 @@ Cost cost(const Request& request, double bytes) noexcept {
 }  // namespace
 
 constinit const Algorithm kReduceScatterDirect = {
-    Collective::kReduceScatter, "direct", "Chan et al. 2007", false, never, build, cost};
+    Collective::kReduceScatter, "direct", "Chan et al. 2007", false, never, build, cost, true};
 
 }  // namespace beeline::coll::plan

@@ -34,6 +34,6 @@ Cost cost(const Request& request, double bytes) noexcept {
 }  // namespace
 
 constinit const Algorithm kScanLinear = {
-    Collective::kScan, "linear", "Sanders and Traeff 2006", true, never, build, cost};
+    Collective::kScan, "linear", "Sanders and Traeff 2006", true, never, build, cost, true};
 
 }  // namespace beeline::coll::plan

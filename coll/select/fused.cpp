@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "coll/kernel/fused.hpp"
 #include "coll/select/model.hpp"
 
 namespace beeline::coll::select {
@@ -39,14 +40,16 @@ constinit const Algorithm kOneShot = {plan::Collective::kAllreduce,
                                       false,
                                       no_schedule,
                                       build,
-                                      one_shot_cost};
+                                      one_shot_cost,
+                                      true};
 constinit const Algorithm kTwoShot = {plan::Collective::kAllreduce,
                                       "fused_two_shot",
                                       kSource,
                                       false,
                                       no_schedule,
                                       build,
-                                      two_shot_cost};
+                                      two_shot_cost,
+                                      true};
 constinit const Algorithm* const kAll[] = {&kOneShot, &kTwoShot};
 
 /// From starting the kernel to the host seeing its end; then a store to a peer and its arrival; and
@@ -63,7 +66,34 @@ bool serves(const Algorithm* algorithm, const FusedFacts& facts, double bytes) n
     return facts.available && bytes > 0 && bytes <= static_cast<double>(most(algorithm, facts));
 }
 
+double seconds(const Cost& cost) noexcept {
+    return kLaunch + cost.steps * kHop + (cost.bytes + cost.reduced) * kSecondsPerByte;
+}
+
 }  // namespace
+
+std::vector<Candidate> fused_candidates(const Request& request, double bytes,
+                                        const config::Params& params) {
+    std::vector<Candidate> all;
+    for (const Algorithm* algorithm : kAll) {
+        if (request.collective != algorithm->collective || bytes == 0 || request.size < 2 ||
+            several_nodes(request.node_of)) {
+            continue;
+        }
+        Candidate one;
+        one.algorithm = algorithm;
+        one.cost = algorithm->cost(request, bytes);
+        one.seconds = seconds(one.cost);
+        const std::string_view word = wanted(request.collective, params);
+        one.refusal = request.size > static_cast<int>(kernel::kFusedRanks)
+                          ? "is for 16 ranks at most"
+                      : word == algorithm->name || (word == "auto" && params.coll_fused)
+                          ? nullptr
+                          : "asked for by neither coll_beeline_fused nor its name";
+        all.push_back(one);
+    }
+    return all;
+}
 
 std::span<const Algorithm* const> fused_algorithms() noexcept {
     return kAll;
@@ -93,8 +123,7 @@ const Algorithm* prefer_fused(std::string_view word, const FusedFacts& facts,
             return algorithm;
         }
         const Cost cost = algorithm->cost(request, bytes);
-        const double takes =
-            kLaunch + cost.steps * kHop + (cost.bytes + cost.reduced) * kSecondsPerByte;
+        const double takes = seconds(cost);
         if (best == nullptr || takes < least) {
             best = algorithm;
             least = takes;

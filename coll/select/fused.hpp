@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "coll/plan/algorithm.hpp"
+#include "coll/select/select.hpp"
 
 namespace beeline::coll::select {
 
@@ -22,6 +22,11 @@ std::span<const plan::Algorithm* const> fused_algorithms() noexcept;
 
 bool is_fused(const plan::Algorithm* algorithm) noexcept;
 bool is_two_shot(const plan::Algorithm* algorithm) noexcept;
+
+/// Them as an explanation shows them; none where they never serve. Whether all ranks agree on them
+/// turns out at a call only.
+std::vector<Candidate> fused_candidates(const plan::Request& request, double bytes,
+                                        const config::Params& params);
 
 /// What serves a call instead of the schedule that was chosen for it; null when that one stays.
 /// `word` is the parameter's: an algorithm named there wins, "auto" leaves it to the cost model.

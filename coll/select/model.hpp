@@ -38,10 +38,12 @@ enum class Memory { kDevice, kHost };
 ///   host     assumed for shared memory between two processes on one socket: a step of a
 ///            schedule, two copies of each byte
 ///   across   one host-driven step over a 400 Gb/s network
+///   staging  one copy between a device and pageable host memory
 struct Model {
     Place device{{9e-6, 1 / 371e9}, 1 / 1117e9, 2e-6};
     Place host{{0.6e-6, 1 / 6e9}, 1 / 8e9, 0.3e-6};
     Link across{6e-6, 1 / 48.5e9};
+    Link staging{7e-6, 1 / 10e9};
 
     const Place& inside(Memory memory) const noexcept {
         return memory == Memory::kHost ? host : device;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "coll/select/fused.hpp"
 #include "coll/select/model.hpp"
 
 namespace beeline::coll::select {
@@ -31,6 +32,16 @@ constexpr int config::Params::*kParameters[plan::kCollectives] = {
     &config::Params::coll_neighbor_alltoall_algorithm,
 };
 
+/// Why the algorithm cannot serve the call, or may not by the settings; or null.
+const char* refuses(const plan::Algorithm& algorithm, const Facts& facts,
+                    const Settings& settings) noexcept {
+    if (settings.params->coll_reproducible && plan::reduces(algorithm.collective) &&
+        !algorithm.folds) {
+        return "its results depend on how it divides the work (coll_beeline_reproducible)";
+    }
+    return plan::refuses(algorithm, facts.request);
+}
+
 constexpr std::string_view kSuffix = "_algorithm";
 
 const config::Row* row_of(Collective collective) noexcept {
@@ -46,6 +57,30 @@ const config::Row* row_of(Collective collective) noexcept {
     return nullptr;
 }
 
+/// The words of each parameter, one by one.
+class Words {
+ public:
+    Words() noexcept {
+        for (int number = 0; number < plan::kCollectives; ++number) {
+            const config::Row* row = row_of(static_cast<Collective>(number));
+            std::string_view words = row == nullptr ? "auto" : row->words;
+            for (std::string_view& word : words_[number]) {
+                const std::size_t end = std::min(words.find('|'), words.size());
+                word = words.substr(0, end);
+                words.remove_prefix(std::min(end + 1, words.size()));
+            }
+        }
+    }
+    std::string_view of(Collective collective, int index) const noexcept {
+        const auto& words = words_[static_cast<int>(collective)];
+        return index < kMost ? words[index] : words[0];
+    }
+
+ private:
+    static constexpr int kMost = 24;
+    std::string_view words_[plan::kCollectives][kMost];
+};
+
 /// Slices worth trying: a pipeline gains little from more.
 constexpr int kMostSlices = 64;
 
@@ -54,7 +89,7 @@ Candidate estimate(const plan::Algorithm& algorithm, const Facts& facts,
                    const Settings& settings) noexcept {
     Candidate best;
     best.algorithm = &algorithm;
-    best.refusal = plan::refuses(algorithm, facts.request);
+    best.refusal = refuses(algorithm, facts, settings);
     if (best.refusal != nullptr) {
         return best;
     }
@@ -74,9 +109,66 @@ Candidate estimate(const plan::Algorithm& algorithm, const Facts& facts,
     return best;
 }
 
+/// Bytes that come from devices before a call on host copies, and go back after it, on the longest
+/// way through all ranks; `bytes` as in Facts.
+double staged_bytes(const plan::Request& request, double bytes) noexcept {
+    const double p = request.size;
+    switch (request.collective) {
+        case Collective::kAllreduce:
+        case Collective::kBcast:
+        case Collective::kReduce:
+        case Collective::kScan:
+        case Collective::kExscan:
+            return 2 * bytes;
+        case Collective::kAllgather:
+        case Collective::kReduceScatter:
+        case Collective::kGather:
+        case Collective::kScatter:
+            return (p + 1) * bytes;
+        case Collective::kAlltoall:
+            return 2 * p * bytes;
+        case Collective::kBarrier:
+        case Collective::kNeighborAllgather:
+        case Collective::kNeighborAlltoall:
+            break;
+    }
+    return 0;
+}
+
+/// What the previous module would take on host copies, if it knew the algorithms known here.
+Candidate estimate_staged(const Facts& facts, const Settings& settings) noexcept {
+    const Collective collective = facts.request.collective;
+    Candidate staged;
+    staged.seconds = -1;
+    if (settings.params->coll_reproducible && plan::reduces(collective)) {
+        staged.refusal =
+            "its results depend on how it divides the work (coll_beeline_reproducible)";
+        return staged;
+    }
+    if (!facts.bytes_known || plan::on_neighbors(collective)) {
+        staged.refusal = "not all ranks know its bytes";
+        return staged;
+    }
+    Settings on_host = settings;
+    on_host.no_gpu = true;
+    for (const plan::Algorithm* algorithm : plan::algorithms(collective)) {
+        const Candidate one = estimate(*algorithm, facts, on_host);
+        if (one.refusal == nullptr && (staged.seconds < 0 || one.seconds < staged.seconds)) {
+            staged.seconds = one.seconds;
+            staged.cost = one.cost;
+        }
+    }
+    const double bytes = staged_bytes(facts.request, facts.bytes);
+    if (settings.memory() == Memory::kDevice && bytes > 0) {
+        const Link& link = settings.tuning->model.staging;
+        staged.seconds += 2 * link.alpha + bytes * link.beta;
+    }
+    return staged;
+}
+
 bool fits(const Rule& rule, const Facts& facts) noexcept {
     const plan::Request& request = facts.request;
-    if (rule.algorithm->collective != request.collective ||
+    if (rule.collective != request.collective ||
         !rule.ranks.has(static_cast<std::uint64_t>(request.size))) {
         return false;
     }
@@ -88,31 +180,49 @@ bool fits(const Rule& rule, const Facts& facts) noexcept {
            rule.bytes.has(static_cast<std::uint64_t>(bytes));
 }
 
-/// By the rules of the tuning file; without an algorithm when none decides.
+/// By the rules of the tuning file; of line 0 when none decides.
 Choice by_rule(const Facts& facts, const Settings& settings) noexcept {
     for (const Rule& rule : settings.tuning->rules) {
         if (!fits(rule, facts)) {
             continue;
         }
-        const Candidate candidate = estimate(*rule.algorithm, facts, settings);
+        const Candidate candidate = rule.algorithm == nullptr
+                                        ? estimate_staged(facts, settings)
+                                        : estimate(*rule.algorithm, facts, settings);
         if (candidate.refusal == nullptr) {
-            const int slices =
-                rule.slices > 0 && rule.algorithm->pipelines ? rule.slices : candidate.slices;
-            return {rule.algorithm, slices, "by a rule of the tuning file", rule.line};
+            const bool as_told =
+                rule.slices > 0 && rule.algorithm != nullptr && rule.algorithm->pipelines;
+            return {rule.algorithm, as_told ? rule.slices : candidate.slices,
+                    "by a rule of the tuning file", rule.line};
         }
     }
     return {};
 }
 
+/// By the cost model.
+Choice cheapest(const Facts& facts, const Settings& settings) noexcept {
+    Choice best;
+    best.reason = "no algorithm serves this call";
+    double least = 0;
+    const auto consider = [&](const Candidate& candidate) {
+        if (candidate.refusal == nullptr && (least == 0 || candidate.seconds < least)) {
+            best = {candidate.algorithm, candidate.slices, "the cheapest by the cost model", 0};
+            least = candidate.seconds;
+        }
+    };
+    for (const plan::Algorithm* algorithm : plan::algorithms(facts.request.collective)) {
+        consider(estimate(*algorithm, facts, settings));
+    }
+    consider(estimate_staged(facts, settings));
+    return best;
+}
+
 }  // namespace
 
 std::string_view wanted(Collective collective, const config::Params& params) noexcept {
-    const config::Row* row = row_of(collective);
-    std::string_view words = row == nullptr ? "auto" : row->words;
-    for (int skip = params.*kParameters[static_cast<int>(collective)]; skip > 0; --skip) {
-        words.remove_prefix(words.find('|') + 1);
-    }
-    return words.substr(0, words.find('|'));
+    // Asked for in every call: the table of parameters is searched once.
+    static const Words words;
+    return words.of(collective, wanted_index(collective, params));
 }
 
 int wanted_index(Collective collective, const config::Params& params) noexcept {
@@ -122,32 +232,20 @@ int wanted_index(Collective collective, const config::Params& params) noexcept {
 Choice choose(const Facts& facts, const Settings& settings) noexcept {
     const Collective collective = facts.request.collective;
     const std::string_view word = wanted(collective, *settings.params);
-    if (word == "staged") {
+    const bool reproducible = settings.params->coll_reproducible && plan::reduces(collective);
+    if (word == "staged" && !reproducible) {
         return {nullptr, 1, "asked for by parameter", 0};
     }
     if (word != "auto") {
         const plan::Algorithm* named = plan::find(collective, word);
-        if (named != nullptr && plan::refuses(*named, facts.request) == nullptr) {
+        if (named != nullptr && refuses(*named, facts, settings) == nullptr) {
             return {named, estimate(*named, facts, settings).slices, "asked for by parameter", 0};
         }
     }
-    if (const Choice ruled = by_rule(facts, settings); ruled.algorithm != nullptr) {
+    if (const Choice ruled = by_rule(facts, settings); ruled.line > 0) {
         return ruled;
     }
-    Choice best;
-    double least = 0;
-    for (const plan::Algorithm* algorithm : plan::algorithms(collective)) {
-        const Candidate candidate = estimate(*algorithm, facts, settings);
-        if (candidate.refusal == nullptr &&
-            (best.algorithm == nullptr || candidate.seconds < least)) {
-            best = {algorithm, candidate.slices, "the cheapest by the cost model", 0};
-            least = candidate.seconds;
-        }
-    }
-    if (best.algorithm == nullptr) {
-        best.reason = "no algorithm serves this call";
-    }
-    return best;
+    return cheapest(facts, settings);
 }
 
 std::vector<Candidate> candidates(const Facts& facts, const Settings& settings) {
@@ -155,8 +253,26 @@ std::vector<Candidate> candidates(const Facts& facts, const Settings& settings) 
     for (const plan::Algorithm* algorithm : plan::algorithms(facts.request.collective)) {
         all.push_back(estimate(*algorithm, facts, settings));
     }
+    all.push_back(estimate_staged(facts, settings));
     return all;
 }
+
+namespace {
+
+std::string line_of(const Candidate& one) {
+    const char* name = one.algorithm == nullptr ? "staged" : one.algorithm->name;
+    char line[192];
+    if (one.refusal != nullptr) {
+        std::snprintf(line, sizeof line, "%-20s refused: %s\n", name, one.refusal);
+    } else {
+        std::snprintf(line, sizeof line, "%-20s %8.0f %7d %14.0f %14.0f %12.2f\n", name,
+                      one.cost.steps + one.cost.across_steps, one.slices,
+                      one.cost.bytes + one.cost.across_bytes, one.cost.reduced, one.seconds * 1e6);
+    }
+    return line;
+}
+
+}  // namespace
 
 std::string explain(const Facts& facts, const Settings& settings) {
     char line[192];
@@ -164,22 +280,15 @@ std::string explain(const Facts& facts, const Settings& settings) {
                   "slices", "bytes sent", "bytes reduced", "predicted us");
     std::string text = line;
     for (const Candidate& one : candidates(facts, settings)) {
-        if (one.refusal != nullptr) {
-            std::snprintf(line, sizeof line, "%-20s refused: %s\n", one.algorithm->name,
-                          one.refusal);
-        } else {
-            std::snprintf(line, sizeof line, "%-20s %8.0f %7d %14.0f %14.0f %12.2f\n",
-                          one.algorithm->name, one.cost.steps + one.cost.across_steps, one.slices,
-                          one.cost.bytes + one.cost.across_bytes, one.cost.reduced,
-                          one.seconds * 1e6);
-        }
-        text += line;
+        text += line_of(one);
+    }
+    for (const Candidate& one : fused_candidates(facts.request, facts.bytes, *settings.params)) {
+        text += line_of(one);
     }
     const Choice choice = choose(facts, settings);
     std::snprintf(line, sizeof line, "chosen: %s, %d slices: %s",
-                  choice.algorithm == nullptr ? "the previous module, on host copies"
-                                              : choice.algorithm->name,
-                  choice.slices, choice.reason);
+                  choice.algorithm == nullptr ? "staged" : choice.algorithm->name, choice.slices,
+                  choice.reason);
     text += line;
     if (choice.line > 0) {
         text += ", line " + std::to_string(choice.line);

@@ -35,20 +35,20 @@ struct Choice {
 std::string_view wanted(plan::Collective collective, const config::Params& params) noexcept;
 
 /// In this order: the algorithm that coll_<collective>_algorithm names, the first rule of the
-/// tuning file that fits, the cheapest by the cost model. What cannot serve the call is passed
-/// over.
+/// tuning file that fits, the cheapest by the cost model, host copies included. What cannot serve
+/// the call is passed over.
 Choice choose(const Facts& facts, const Settings& settings) noexcept;
 
 /// One algorithm as a choice sees it.
 struct Candidate {
-    const plan::Algorithm* algorithm = nullptr;
-    const char* refusal = nullptr;  ///< why it cannot serve the call; null: it can
-    int slices = 1;                 ///< the model's best
+    const plan::Algorithm* algorithm = nullptr;  ///< null: the previous module, on host copies
+    const char* refusal = nullptr;               ///< why it cannot serve the call; null: it can
+    int slices = 1;                              ///< the model's best
     plan::Cost cost;
     double seconds = 0;  ///< predicted
 };
 
-/// All algorithms of the collective, in the order of the table.
+/// All algorithms of the collective, in the order of the table, and host copies.
 std::vector<Candidate> candidates(const Facts& facts, const Settings& settings);
 
 /// The index of that word among the parameter's.

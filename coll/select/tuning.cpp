@@ -158,9 +158,12 @@ class Parser {
                 refuse("key", key, is_link ? "class, alpha, bandwidth" : "class, bandwidth");
             }
         });
-        const bool between = is_link && name == "across";
-        if (name != "device" && name != "host" && !between) {
-            refuse("class", name, is_link ? "device, host, across" : "device, host");
+        Link* apart = !is_link            ? nullptr
+                      : name == "across"  ? &tuning_.model.across
+                      : name == "staging" ? &tuning_.model.staging
+                                          : nullptr;
+        if (name != "device" && name != "host" && apart == nullptr) {
+            refuse("class", name, is_link ? "device, host, across, staging" : "device, host");
         }
         if (bandwidth == 0 && problem_.empty()) {
             refuse("bandwidth", "", "GB/s above 0, below 1000000");
@@ -174,7 +177,7 @@ class Parser {
             inside.gamma = beta;
             return;
         }
-        Link& link = between ? tuning_.model.across : inside.link;
+        Link& link = apart != nullptr ? *apart : inside.link;
         link.beta = beta;
         if (alpha > 0) {
             link.alpha = alpha * 1e-6;
@@ -219,11 +222,12 @@ class Parser {
             refuse("collective", collective, names);
             return;
         }
+        made.collective = which;
         made.algorithm = plan::find(which, algorithm);
-        if (made.algorithm == nullptr) {
-            std::string names;
+        if (made.algorithm == nullptr && algorithm != "staged") {
+            std::string names = "staged";
             for (const plan::Algorithm* one : plan::algorithms(which)) {
-                names += names.empty() ? "" : ", ";
+                names += ", ";
                 names += one->name;
             }
             refuse("algorithm", algorithm, names);
@@ -303,9 +307,10 @@ std::uint64_t fingerprint(const Tuning& tuning, const config::Params& params) no
         hash.add(place->gamma);
     }
     hash.add(model.across);
+    hash.add(model.staging);
     for (const Rule& rule : tuning.rules) {
-        hash.add(static_cast<std::uint64_t>(rule.algorithm->collective));
-        hash.add(rule.algorithm->name);
+        hash.add(static_cast<std::uint64_t>(rule.collective));
+        hash.add(rule.algorithm == nullptr ? "staged" : rule.algorithm->name);
         for (const Range* range : {&rule.ranks, &rule.nodes, &rule.bytes}) {
             hash.add(*range);
         }
@@ -314,7 +319,8 @@ std::uint64_t fingerprint(const Tuning& tuning, const config::Params& params) no
     for (const config::Row& row : config::rows()) {
         const std::string_view name = row.name;
         if (std::strcmp(row.component, "coll") == 0 &&
-            (name.ends_with("_algorithm") || name == "memory" || name.starts_with("fused"))) {
+            (name.ends_with("_algorithm") || name == "memory" || name == "reproducible" ||
+             name.starts_with("fused"))) {
             char text[64];
             hash.add(config::print(params, row, text));
         }

@@ -23,7 +23,8 @@ struct Range {
 
 /// One line of a file that names an algorithm.
 struct Rule {
-    const plan::Algorithm* algorithm = nullptr;
+    plan::Collective collective{};
+    const plan::Algorithm* algorithm = nullptr;  ///< null: staged
     Range ranks;
     Range nodes;
     Range bytes;     ///< of the vector, or of one block
@@ -58,10 +59,12 @@ Tuning& tuning() noexcept;
 struct Settings {
     const config::Params* params = nullptr;
     const Tuning* tuning = nullptr;
+    bool no_gpu = false;  ///< no rank has one
     Memory memory() const noexcept {
-        return params->coll_memory == 0 ? Memory::kDevice : Memory::kHost;
+        return params->coll_memory == 0 && !no_gpu ? Memory::kDevice : Memory::kHost;
     }
 };
+
 /// The same rates for the machine that plan::simulate() runs a world on: one class of links.
 inline plan::Rates rates_of(std::span<const int> node_of, const Settings& settings) noexcept {
     const Model& model = settings.tuning->model;

@@ -30,6 +30,15 @@ static_assert(sizeof(Counter) == sizeof(unsigned long long));  // MPI_T reads it
 constinit Counter counts[kEntries][kWays] = {};
 constinit Counter sums[kWays] = {};
 
+/// A locked addition costs as much as a call that is passed on.
+void count_one(Counter& counter) noexcept {
+    if (opal_using_threads()) {
+        counter.fetch_add(1, std::memory_order_relaxed);
+    } else {
+        counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+}
+
 /// By place in the table of algorithms, the fused ones after the others.
 constexpr std::size_t kMostAlgorithms = 64;
 constinit Counter by_algorithm[kMostAlgorithms] = {};
@@ -62,15 +71,15 @@ const char* to_string(Entry entry) noexcept {
 
 void count_call(Entry entry, Way way) noexcept {
     const auto column = static_cast<std::size_t>(way);
-    counts[static_cast<std::size_t>(entry)][column].fetch_add(1, std::memory_order_relaxed);
-    sums[column].fetch_add(1, std::memory_order_relaxed);
+    count_one(counts[static_cast<std::size_t>(entry)][column]);
+    count_one(sums[column]);
 }
 
 void count_schedule(Entry entry, const beeline::coll::plan::Algorithm& algorithm) noexcept {
     count_call(entry, Way::kScheduled);
     for (std::size_t index = 0; index < kMostAlgorithms; ++index) {
         if (algorithm_at(index) == &algorithm) {
-            by_algorithm[index].fetch_add(1, std::memory_order_relaxed);
+            count_one(by_algorithm[index]);
             return;
         }
     }

@@ -29,7 +29,7 @@ bool present(const Buffer& buffer) noexcept {
 
 bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const Buffers& buffers,
                            int root, ompi_op_t* op, ompi_communicator_t* comm, Form form) {
-    if (!schedules.serves(comm)) {
+    if (!schedules.serves(comm, family.collective)) {
         return false;
     }
     schedules_ = &schedules;
@@ -38,7 +38,7 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     call_.root = root;
     call_.cut = family.cut;
     call_.commutative = op == nullptr || ompi_op_is_commute(op);
-    idle_ = false;
+    work_ = Work::kSchedule;
     described_ = Status::kOk;
     input_.clear();
     output_.clear();
@@ -76,13 +76,16 @@ bool ScheduleCall::choose(const Scheduled& family, ompi_communicator_t* comm, Fo
     if (family.sizes_known && family.cut != Cut::kEven && family.cut != Cut::kEqual) {
         const Flat& whole = family.collective == Collective::kAllgather ? output_ : input_;
         facts.bytes = static_cast<double>(whole.bytes()) / ompi_comm_size(comm);
-        idle_ = whole.bytes() == 0;
-    } else if (family.sizes_known) {
-        idle_ = call_.sizes.count == 0 && family.collective != Collective::kBarrier;
+        work_ = whole.bytes() == 0 ? Work::kNothing : work_;
+    } else if (family.sizes_known && family.collective != Collective::kBarrier) {
+        work_ = call_.sizes.count == 0 ? Work::kNothing : work_;
     }
     choice_ = schedules_->choose(facts);
     if (form == Form::kBlocking) {
         prefer_fused(*schedules_, call_, comm, facts, choice_);
+    }
+    if (work_ == Work::kSchedule && beeline::coll::select::is_fused(choice_.algorithm)) {
+        work_ = Work::kKernel;
     }
     return choice_.algorithm != nullptr;
 }
@@ -183,7 +186,7 @@ bool ScheduleCall::describe_neighbors(const Buffers& buffers, ompi_communicator_
 
 Status ScheduleCall::begin() {
     operation_ = nullptr;
-    if (idle_) {
+    if (work_ == Work::kNothing) {
         return Status::kOk;
     }
     call_.failed = described_;
@@ -192,7 +195,7 @@ Status ScheduleCall::begin() {
             call_.failed = side->fetch();
         }
     }
-    if (beeline::coll::select::is_fused(choice_.algorithm)) {
+    if (work_ == Work::kKernel) {
         return start_fused(*schedules_, call_,
                            beeline::coll::select::is_two_shot(choice_.algorithm));
     }
@@ -202,7 +205,7 @@ Status ScheduleCall::begin() {
 }
 
 bool ScheduleCall::advance(Patience patience) noexcept {
-    if (beeline::coll::select::is_fused(choice_.algorithm) && !idle_) {
+    if (work_ == Work::kKernel) {
         fused_ = wait_fused(*schedules_);
         return true;
     }
@@ -210,7 +213,7 @@ bool ScheduleCall::advance(Patience patience) noexcept {
 }
 
 Status ScheduleCall::finish() {
-    if (beeline::coll::select::is_fused(choice_.algorithm) && !idle_) {
+    if (work_ == Work::kKernel) {
         return fused_ != Status::kOk ? fused_ : output_.deliver();
     }
     if (operation_ == nullptr) {

@@ -56,7 +56,9 @@ class ScheduleCall {
     beeline::coll::select::Choice choice_;
     beeline::coll::Operation* operation_ = nullptr;
     Status fused_ = Status::kOk;  ///< how a call by one kernel began, or went
-    bool idle_ = false;           ///< there is nothing to do, on all ranks
+    /// What there is to do, on all ranks.
+    enum class Work : unsigned char { kNothing, kKernel, kSchedule };
+    Work work_ = Work::kNothing;
     Flat input_;
     Flat output_;
     Status described_ = Status::kOk;

@@ -19,16 +19,18 @@ bool pml_is_ours() noexcept {
 
 /// Choices are made by what all ranks have: their own settings if these are the same, else the
 /// built-in ones.
-beeline::coll::select::Settings settings_of(const ompi_communicator_t* comm,
-                                            const CommFacts& facts) {
+beeline::coll::select::Settings settings_of(ompi_communicator_t* comm, const CommFacts& facts) {
     if (facts.chooses_otherwise < 0) {
         return beeline::coll::select::own_settings();
     }
-    log_once(LogLevel::kWarning, "coll.settings",
-             "ranks 0 and %d of communicator %s differ in coll_beeline_tuning_file, "
-             "coll_beeline_memory, coll_beeline_fused* or coll_beeline_*_algorithm: schedules are "
-             "chosen by the built-in cost model where ranks differ",
-             facts.chooses_otherwise, comm->c_name);
+    if (ompi_comm_rank(comm) == 0) {
+        log_once(LogLevel::kWarning, "coll.settings",
+                 "ranks 0 and %d of communicator %s differ in coll_beeline_tuning_file, "
+                 "coll_beeline_memory, coll_beeline_reproducible, coll_beeline_fused* or "
+                 "coll_beeline_*_algorithm: schedules are chosen by the built-in cost model where "
+                 "ranks differ",
+                 facts.chooses_otherwise, comm->c_name);
+    }
     return beeline::coll::select::built_in_settings();
 }
 
@@ -45,24 +47,26 @@ std::uint32_t Schedules::next_operation(bool persistent) noexcept {
     return persistent ? kHalf + persistent_operations_++ % kHalf : operations_++ % kHalf;
 }
 
-bool Schedules::serves(ompi_communicator_t* comm) {
-    if (able_ == Able::kUnknown) {
-        CommFacts facts;
-        if (!OMPI_COMM_IS_INTER(comm) && pml_is_ours()) {
-            facts = facts_of(comm);
-        }
-        const bool able = facts.any_driver;
-        if (able) {
-            settings_ = settings_of(comm, facts);
-            choices_ = std::make_unique<beeline::coll::select::Choices>();
-            fused_ = std::make_unique<beeline::coll::exec::Fused>();
-            one_node_ = std::all_of(facts.nodes.begin(), facts.nodes.end(),
-                                    [](int node) { return node == 0; });
-            context_ = std::make_unique<beeline::coll::Context>(std::move(facts.nodes));
-        }
-        able_ = able ? Able::kYes : Able::kNo;
+Schedules::Able Schedules::find_out(ompi_communicator_t* comm) {
+    CommFacts facts;
+    if (!OMPI_COMM_IS_INTER(comm) && pml_is_ours()) {
+        facts = facts_of(comm);
     }
-    return able_ == Able::kYes;
+    if (facts.nodes.empty()) {
+        return Able::kNo;
+    }
+    if (!facts.any_driver &&
+        (!config::params().coll_reproducible || facts.chooses_otherwise >= 0)) {
+        return Able::kNo;
+    }
+    settings_ = settings_of(comm, facts);
+    settings_.no_gpu = !facts.any_driver;
+    choices_ = std::make_unique<beeline::coll::select::Choices>();
+    fused_ = std::make_unique<beeline::coll::exec::Fused>();
+    one_node_ =
+        std::all_of(facts.nodes.begin(), facts.nodes.end(), [](int node) { return node == 0; });
+    context_ = std::make_unique<beeline::coll::Context>(std::move(facts.nodes));
+    return facts.any_driver ? Able::kYes : Able::kReductions;
 }
 
 const beeline::coll::select::Choice& Schedules::choose(const beeline::coll::select::Facts& facts) {

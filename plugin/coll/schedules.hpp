@@ -16,9 +16,16 @@ namespace beeline::plugin::coll {
 /// One for each communicator; its memory is made by the first call that needs it.
 class Schedules {
  public:
-    /// Whether schedules can serve this communicator: an intra-communicator with a GPU
-    /// somewhere, under Beeline's PML. All ranks come to the same answer.
-    bool serves(ompi_communicator_t* comm);
+    /// Whether schedules can serve this collective on this communicator: an intra-communicator with
+    /// a GPU somewhere, or on which reductions must be reproducible, under Beeline's PML. All ranks
+    /// come to the same answer.
+    bool serves(ompi_communicator_t* comm, beeline::coll::plan::Collective collective) {
+        if (able_ == Able::kUnknown) {
+            able_ = find_out(comm);
+        }
+        return able_ == Able::kYes ||
+               (able_ == Able::kReductions && beeline::coll::plan::reduces(collective));
+    }
 
     /// The lock of all communicators' contexts: operations are begun, moved on and released under
     /// it, by whichever thread.
@@ -57,7 +64,9 @@ class Schedules {
     const Neighbors& neighbors() const noexcept { return neighbors_; }
 
  private:
-    enum class Able : unsigned char { kUnknown, kNo, kYes };
+    enum class Able : unsigned char { kUnknown, kNo, kReductions, kYes };
+    Able find_out(ompi_communicator_t* comm);
+
     Able able_ = Able::kUnknown;
     bool one_node_ = false;
     std::uint32_t operations_ = 0;

@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "cuda/driver.hpp"
 #include "plugin/coll/module.hpp"
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
@@ -19,6 +20,8 @@ struct Wrap;
 template <class... A, auto Function, auto Owner, Shape S, Form F, Entry E>
 struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
     using Arguments = std::tuple<A...>;
+    static constexpr Scheduled kFamily = scheduled_of(E);
+    static constexpr bool kHasData = S.receive.amount != Amount::kNothing;
     static constexpr std::size_t kModule = sizeof...(A) - 1;   // the last argument of each
     static constexpr std::size_t kRequest = sizeof...(A) - 2;  // of those that have one
 
@@ -26,21 +29,14 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         Arguments arguments(a...);
         auto* module = reinterpret_cast<Module*>(std::get<kModule>(arguments));
         std::get<kModule>(arguments) = module->*Owner;
-        if constexpr (scheduled_of(E).served) {
-            int outcome = OMPI_SUCCESS;
-            if (by_schedule(module, arguments, outcome)) {
-                return outcome;
-            }
-        }
-        if constexpr (S.receive.amount != Amount::kNothing) {
+        const bool scheduled = may_be_scheduled(module, arguments);
+        // Where no driver is loaded, no buffer can be a device's.
+        if (scheduled || (kHasData && cuda::Driver::find() != nullptr)) {
             const Buffers buffers = resolve<S>(std::as_const(arguments));
-            if (const Needs needs = find_device_buffers(buffers); needs.any()) {
-                count_call(E, Way::kStaged);
-                if constexpr (F == Form::kBlocking) {
-                    return blocking(module, arguments, buffers, needs);
-                } else {
-                    return with_request(module, arguments, buffers, needs);
-                }
+            int outcome = OMPI_SUCCESS;
+            if ((scheduled && by_schedule(module, arguments, buffers, outcome)) ||
+                (kHasData && staged(module, arguments, buffers, outcome))) {
+                return outcome;
             }
         }
         count_call(E, Way::kPassed);
@@ -48,26 +44,53 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
     }
 
  private:
+    static ompi_communicator_t* comm_of(const Arguments& arguments) noexcept {
+        if constexpr (S.comm >= 0) {
+            return std::get<S.comm>(arguments);
+        } else {
+            return nullptr;
+        }
+    }
+
     static ompi_op_t* operation_of(const Arguments& arguments) noexcept {
-        if constexpr (beeline::coll::plan::reduces(scheduled_of(E).collective)) {
+        if constexpr (beeline::coll::plan::reduces(kFamily.collective)) {
             return std::get<S.send.type + 1>(arguments);  // in every call that has one
         } else {
             return nullptr;
         }
     }
 
-    /// False when the previous module has to serve the call.
-    static bool by_schedule(Module* module, Arguments& arguments, int& outcome) {
-        ompi_communicator_t* comm = std::get<S.comm>(arguments);
-        if (!module->schedules.serves(comm)) {
+    static bool may_be_scheduled(Module* module, const Arguments& arguments) {
+        if constexpr (kFamily.served) {
+            return module->schedules.serves(comm_of(arguments), kFamily.collective);
+        } else {
             return false;
         }
+    }
+
+    /// False when the previous module can serve the call as it is.
+    static bool staged(Module* module, Arguments& arguments, const Buffers& buffers, int& outcome) {
+        const Needs needs = find_device_buffers(buffers);
+        if (!needs.any()) {
+            return false;
+        }
+        count_call(E, Way::kStaged);
+        if constexpr (F == Form::kBlocking) {
+            outcome = blocking(module, arguments, buffers, needs);
+        } else {
+            outcome = with_request(module, arguments, buffers, needs);
+        }
+        return true;
+    }
+
+    /// False when the previous module has to serve the call.
+    static bool by_schedule(Module* module, Arguments& arguments, const Buffers& buffers,
+                            int& outcome) {
         int root = 0;
         if constexpr (S.root >= 0) {
             root = std::get<S.root>(arguments);
         }
-        static constexpr Scheduled kFamily = scheduled_of(E);
-        const Buffers buffers = resolve<S>(std::as_const(arguments));
+        ompi_communicator_t* comm = comm_of(arguments);
         const auto prepare = [&](ScheduleCall& call) {
             const bool served = call.prepare(module->schedules, kFamily, buffers, root,
                                              operation_of(arguments), comm, F);

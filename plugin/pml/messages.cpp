@@ -11,10 +11,11 @@
 namespace beeline::plugin::pml {
 namespace {
 
-/// Polls before a blocking call waits as everybody does: some 2 microseconds. Fewer where threads
-/// take turns at the engine, and next to none where those that wait are to give up the processor.
+/// Polls before a blocking call waits as everybody does: some 2 microseconds, also where threads
+/// that wait give up the processor. A partner that runs answers sooner than that, and to stay
+/// beside it is worth more than the turn of another thread. A process of one thread that is to give
+/// up the processor does so at once: there, whoever is to answer may need it.
 constexpr int kOwnPolls = 400;
-constexpr int kThreadPolls = 40;
 constexpr int kYieldingPolls = 4;
 constexpr int kProgressEvery = 8;  // polls
 constexpr int kPatience = 100;     // turns of everyone's progress before threads yield
@@ -83,9 +84,8 @@ void give_back(Alone* alone) {
 /// progress functions.
 template <class Complete>
 void poll_for(Complete&& complete) {
-    const int polls = opal_progress_yield_when_idle ? kYieldingPolls
-                      : engine().threads            ? kThreadPolls
-                                                    : kOwnPolls;
+    const int polls =
+        opal_progress_yield_when_idle && !engine().threads ? kYieldingPolls : kOwnPolls;
     for (int poll = 1; poll <= polls && !complete(); ++poll) {
         const engine::Engine::Guard guard(engine());
         if (poll % kProgressEvery == 0) {

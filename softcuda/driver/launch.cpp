@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernel launches: the blocks of a twin run on the stream's worker and on helper threads.
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -39,10 +41,35 @@ void run_blocks(void* argument) {
     }
 }
 
-/** Up to kMultiprocessors blocks run at the same time, so that they may wait for each other. */
+/** Half of the processors that this process may use, but one at least. */
+uint64_t spare_processors() {
+    static const uint64_t number = [] {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 2;
+        return static_cast<uint64_t>(std::max(count / 2, 1));
+    }();
+    return number;
+}
+
+/** Up to kMultiprocessors blocks run at the same time, so that they may wait for each other; those
+ *  that never wait only where there are processors for them. */
 void run_launch(LaunchWork* work) {
-    const auto threads = std::min<uint64_t>(work->blocks, kMultiprocessors);
+    const uint64_t most = work->twin->brief != 0
+                              ? std::min<uint64_t>(kMultiprocessors, spare_processors())
+                              : kMultiprocessors;
+    const auto threads = std::min<uint64_t>(work->blocks, most);
     run_together(static_cast<int>(threads), run_blocks, work);
+    work->twin->drop(work->args);
+    delete work;
+}
+
+/** A brief launch of this many blocks or fewer may run in the calling thread. */
+constexpr uint64_t kInlineBlocks = kMultiprocessors;
+
+/** The whole launch in this thread. */
+void run_here(LaunchWork* work) {
+    run_blocks(work);
     work->twin->drop(work->args);
     delete work;
 }
@@ -87,6 +114,10 @@ CUresult launch(CUfunc_st* function, const unsigned (&grid)[3], const unsigned (
     std::copy(grid, grid + 3, work->shape.grid);
     std::copy(block, block + 3, work->shape.block);
     work->shape.arena = {arena_range.base, arena_range.span, arena_range.span};
+    if (config().may_inline() && function->twin->brief != 0 && blocks <= kInlineBlocks &&
+        run_inline(*stream, [work] { run_here(work); })) {
+        return CUDA_SUCCESS;
+    }
     enqueue(*stream, [work] { run_launch(work); });
     return CUDA_SUCCESS;
 }

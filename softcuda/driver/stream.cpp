@@ -32,6 +32,18 @@ void finish_one(CUstream_st& stream) {
     stream.done.notify_all();
 }
 
+/** Runs the first task of the queue; the stream's mutex is held but meanwhile. */
+void run_first(CUstream_st& stream, std::unique_lock<std::mutex>& lock) {
+    Task task = stream.queue.front();
+    stream.queue.pop_front();
+    stream.busy = true;
+    lock.unlock();
+    delay();
+    task();
+    lock.lock();
+    finish_one(stream);
+}
+
 void* work(void* argument) {
     CUstream_st& stream = *static_cast<CUstream_st*>(argument);
     std::unique_lock lock(stream.mutex);
@@ -41,14 +53,7 @@ void* work(void* argument) {
         if (stream.queue.empty()) {
             break;
         }
-        Task task = stream.queue.front();
-        stream.queue.pop_front();
-        stream.busy = true;
-        lock.unlock();
-        delay();
-        task();
-        lock.lock();
-        finish_one(stream);
+        run_first(stream, lock);
     }
     lock.unlock();
     release_stream(&stream);
@@ -177,7 +182,17 @@ void wait_ticket(CUstream_st& stream, uint64_t ticket) {
         return;
     }
     std::unique_lock lock(stream.mutex);
-    stream.done.wait(lock, [&] { return stream.completed.load() >= ticket; });
+    while (stream.completed.load() < ticket) {
+        // What the worker has not begun is done sooner here: it may be waiting for a processor.
+        if (!stream.busy && !stream.queue.empty()) {
+            run_first(stream, lock);
+        } else {
+            stream.done.wait(lock);
+        }
+    }
+    if (!stream.queue.empty() || stream.closing) {
+        stream.work.notify_one();
+    }
 }
 
 void drain(CUstream_st& stream) {

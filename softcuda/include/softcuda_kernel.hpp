@@ -35,11 +35,14 @@ struct SoftcudaLaunch {
 };
 
 /** A host twin. `copy` takes cuLaunchKernel's parameters by value at launch (NULL: no memory),
- *  `run` executes one block and may be called by several threads at once, `drop` frees the copy. */
+ *  `run` executes one block and may be called by several threads at once, `drop` frees the copy.
+ *  `brief` is not 0 when blocks wait for nothing and take microseconds: a launch of few of them on
+ *  an idle stream may then run in the calling thread, as short copies do. */
 struct SoftcudaKernel {
     void* (*copy)(void** params);
     void (*run)(void* args, const SoftcudaLaunch* launch);
     void (*drop)(void* args);
+    int brief;
 };
 
 /** CUDA's built-in variables, per host thread, valid while a twin runs. */
@@ -100,10 +103,15 @@ struct Twin<Function> {
 
 /** Defines the twin of the kernel `function`, a plain function in scope with C or C++ linkage,
  * under the name by which the driver looks it up. */
-#define SOFTCUDA_TWIN(function)                                                                    \
+#define SOFTCUDA_TWIN(function) SOFTCUDA_TWIN_AS(function, 0)
+
+/** The same for a kernel that is brief, see SoftcudaKernel. */
+#define SOFTCUDA_BRIEF_TWIN(function) SOFTCUDA_TWIN_AS(function, 1)
+
+#define SOFTCUDA_TWIN_AS(function, brief)                                                          \
     extern "C" {                                                                                   \
     extern __attribute__((visibility("default"))) const SoftcudaKernel softcuda_kernel_##function; \
     const SoftcudaKernel softcuda_kernel_##function = {softcuda::Twin<&function>::copy,            \
                                                        softcuda::Twin<&function>::run,             \
-                                                       softcuda::Twin<&function>::drop};           \
+                                                       softcuda::Twin<&function>::drop, brief};    \
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From the lanes to matching: decoding, order by sequence number, and messages that came too early.
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -376,7 +375,7 @@ Message* Engine::keep(const Arrived& arrived) {
     if (copy_self) {
         room = self->buffer_.bytes;
     }
-    void* memory = std::malloc(sizeof(Message) + room);
+    void* memory = message_memory_.take(sizeof(Message) + room);
     if (memory == nullptr) {
         log(LogLevel::kError, "no memory to keep a message of %zu bytes from rank %d: it is lost",
             room, arrived.envelope.source);
@@ -438,7 +437,7 @@ void Engine::refuse_unmatched(const Arrived& arrived) {
 void Engine::drop(Message* message) {
     refuse_unmatched(message->arrived);
     message->~Message();
-    std::free(message);
+    message_memory_.give_back(message);
 }
 
 }  // namespace beeline::engine

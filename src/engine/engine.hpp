@@ -19,6 +19,7 @@
 #include "engine/communicator.hpp"
 #include "engine/counters.hpp"
 #include "engine/message.hpp"
+#include "engine/message_pool.hpp"
 #include "engine/request.hpp"
 #include "engine/request_table.hpp"
 #include "memory/staging_pool.hpp"
@@ -351,6 +352,7 @@ class Engine {
     unsigned ucx_interest_ = 0;  // polls for which UCX is asked every time
     std::vector<Communicator*> communicators_;
     std::vector<std::unique_ptr<Assembly>> assemblies_;
+    MessagePool message_memory_;
     Message* orphans_ = nullptr;  // newest first
     std::size_t orphan_count_ = 0;
     std::size_t orphan_bytes_ = 0;

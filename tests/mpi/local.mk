@@ -208,5 +208,6 @@ tests_mpi_tool_sessions_LDADD = $(mpi_test_ldadd)
 TESTS += tests/mpi/tool_sessions_test.sh
 EXTRA_DIST += tests/mpi/tool_sessions_test.sh
 
+include tests/mpi/coll_extra.mk
 include tests/mpi/kernels.mk
 include tests/mpi/fused.mk

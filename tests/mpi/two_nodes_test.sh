@@ -105,6 +105,11 @@ expect "collectives, one rank a node" '^OK' --map-by node -n 2 "$matrix" cases 2
 hosts=beeline-a:3,beeline-b:2 expect "collectives, three ranks and two" '^OK' -n 5 "$matrix" cases 1 seed 22 device
 hosts=beeline-a:1,beeline-b:3 expect "collectives, one rank and three" '^OK' -n 4 "$matrix" cases 1 seed 23 device
 hosts=
+# Reproducible reductions give the bits that they give on one node.
+one_node=$("$launch" --gpus 2 --timeout 60 --mca coll_beeline_reproducible 1 -n 4 "$top_builddir/tests/mpi/reproducible" device |
+    grep '^digest')
+expect "reproducible reductions" "^${one_node:-no digest}\$" --mca coll_beeline_reproducible 1 -n 4 \
+    "$top_builddir/tests/mpi/reproducible" device
 # The second node has no driver: no rank may choose anything for the other.
 cat >"$work/bare" <<'END'
 #!/bin/sh

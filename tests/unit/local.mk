@@ -3,7 +3,7 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/base/list_test.cpp tests/unit/base/log_test.cpp tests/unit/base/result_test.cpp \
 	tests/unit/config/config_test.cpp \
 	tests/unit/datatype/layout_test.cpp \
-	tests/unit/engine/address_test.cpp tests/unit/engine/request_table_test.cpp \
+	tests/unit/engine/address_test.cpp tests/unit/engine/message_pool_test.cpp tests/unit/engine/request_table_test.cpp \
 	tests/unit/match/matcher_test.cpp tests/unit/match/sequencer_test.cpp \
 	tests/unit/memory/always_host_test.cpp tests/unit/memory/pointer_test.cpp \
 	tests/unit/mover/cuda_ipc/fd_passing_test.cpp tests/unit/mover/cuda_ipc/verdicts_test.cpp \

@@ -213,16 +213,4 @@ std::unique_ptr<Workload> make_point_to_point(const Options& options, gpu::Gpu* 
     return std::make_unique<Latency>(options, gpu, comm);
 }
 
-void synchronize(MPI_Comm comm) {
-    int rank = 0;
-    int size = 0;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-    // Dissemination: after step k each rank has heard, directly or not, from 2^(k+1) ranks.
-    for (int distance = 1; distance < size; distance *= 2) {
-        MPI_Sendrecv(nullptr, 0, MPI_BYTE, (rank + distance) % size, kAckTag, nullptr, 0, MPI_BYTE,
-                     (rank - distance + size) % size, kAckTag, comm, MPI_STATUS_IGNORE);
-    }
-}
-
 }  // namespace beeline::bench

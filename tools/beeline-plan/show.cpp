@@ -93,15 +93,27 @@ coll::select::Facts facts_of(const Case& shown, const ShowOptions& options) {
 /// The algorithm to show, with its slices and why.
 coll::select::Choice choose(const coll::select::Facts& facts, const ShowOptions& options,
                             const coll::select::Settings& settings) {
+    coll::select::Choice choice;
+    coll::select::Choice best;
     if (options.algorithm.empty()) {
-        return coll::select::choose(facts, settings);
+        choice = coll::select::choose(facts, settings);
     }
+    double least = 0;
     for (const coll::select::Candidate& one : coll::select::candidates(facts, settings)) {
+        if (choice.algorithm != nullptr || one.algorithm == nullptr) {
+            continue;
+        }
         if (options.algorithm == one.algorithm->name) {
             return {one.algorithm, one.slices, "asked for", 0};
         }
+        // Host copies are no schedule that could be shown: the best of those beside them is.
+        if (options.algorithm.empty() && one.refusal == nullptr &&
+            (least == 0 || one.seconds < least)) {
+            least = one.seconds;
+            best = {one.algorithm, one.slices, "the cheapest schedule", 0};
+        }
     }
-    return {};
+    return choice.algorithm != nullptr ? choice : best;
 }
 
 std::vector<plan::Schedule> build_world(const plan::Algorithm& algorithm, const Case& shown,

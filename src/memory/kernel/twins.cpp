@@ -52,7 +52,7 @@ static void scatter_runs(char* buffer, char* packed, Runs runs, std::size_t skip
 
 static void BEELINE_SOURCE_KERNEL() {}
 
-SOFTCUDA_TWIN(gather_runs)
-SOFTCUDA_TWIN(scatter_runs)
+SOFTCUDA_BRIEF_TWIN(gather_runs)
+SOFTCUDA_BRIEF_TWIN(scatter_runs)
 #define BEELINE_TWIN(function) SOFTCUDA_TWIN(function)
 BEELINE_TWIN(BEELINE_SOURCE_KERNEL)

@@ -3,7 +3,7 @@ if HAVE_GTEST
 check_PROGRAMS += tests/model/coll/plan_test
 TESTS += tests/model/coll/plan_test
 tests_model_coll_plan_test_SOURCES = tests/model/coll/plan_test.cpp tests/model/coll/planted_test.cpp \
-	tests/model/coll/cost_test.cpp tests/model/coll/builders.hpp tests/support/main.cpp
+	tests/model/coll/cost_test.cpp tests/model/coll/fold_test.cpp tests/model/coll/builders.hpp tests/support/main.cpp
 tests_model_coll_plan_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_model_coll_plan_test_LDADD = libvalidate.la libcore.la $(GTEST_LIBS) -lrapidcheck
 

@@ -21,6 +21,7 @@ grep -q '^chosen: [a-z_]*, [0-9]* slices: the cheapest by the cost model' "$work
 	fail "no choice with its reason"
 [ "$(grep -c 'refused: \|^[a-z_]* .*[0-9][.][0-9][0-9]$' "$work/shown")" -ge "$("$tool" list allreduce | tail -n +2 | wc -l)" ] ||
 	fail "a candidate is missing"
+grep -q '^fused_two_shot ' "$work/shown" || fail "no fused candidate"
 algorithm=$(sed -n 's/^chosen: \([a-z_]*\),.*/\1/p' "$work/shown")
 grep -q '^proof: holds' "$work/shown" || fail "no proof"
 grep -q '^   0 receive output' "$work/shown" || fail "no steps"
@@ -41,7 +42,7 @@ printf 'beeline-tuning 1\n# ours\nrule collective=allreduce ranks=2-8 bytes=1M- 
 grep -q '^chosen: ring, [0-9]* slices: by a rule of the tuning file, line 3$' "$work/out" || fail "no rule"
 printf 'beeline-tuning 1\nrule collective=allreduce algorithm=rung\n' >"$work/t"
 if "$tool" show allreduce --tuning "$work/t" 2>"$work/refusal"; then fail "a wrong tuning file"; fi
-grep -q "t:2: algorithm 'rung' is refused; allowed: one_shot, two_shot, ring" "$work/refusal" ||
+grep -q "t:2: algorithm 'rung' is refused; allowed: staged, one_shot, two_shot, ring" "$work/refusal" ||
 	fail "no reason for the refusal of a tuning file"
 for bad in "allreduc" "allreduce --algorithm ring --not-commutative" "allreduce --nodes 3" \
 	"bcast --root 9" "allreduce --ranks 0" "scan --algorithm ring"; do

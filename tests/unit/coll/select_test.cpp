@@ -76,8 +76,8 @@ TEST(Select, TheWordsOfAParameterAreTheNamesOfItsAlgorithms) {
 
 TEST(Select, LongVectorsTakeAnotherAlgorithmThanShortOnes) {
     const config::Params params;
-    const Choice small = choose(facts_of(Collective::kAllreduce, 8, 8), settings_of(params));
-    const Choice large = choose(facts_of(Collective::kAllreduce, 8, 64 << 20), settings_of(params));
+    const Choice small = choose(facts_of(Collective::kAllreduce, 4, 8), settings_of(params));
+    const Choice large = choose(facts_of(Collective::kAllreduce, 4, 64 << 20), settings_of(params));
     ASSERT_NE(small.algorithm, nullptr);
     ASSERT_NE(large.algorithm, nullptr);
     EXPECT_NE(small.algorithm, large.algorithm);
@@ -110,13 +110,63 @@ TEST(Select, WhatIsChosenIsNeverRefused) {
                     Facts facts = facts_of(collective, size, bytes);
                     facts.request.commutative = commutative;
                     const Choice choice = choose(facts, settings_of(params));
-                    ASSERT_NE(choice.algorithm, nullptr) << plan::to_string(collective);
-                    EXPECT_EQ(plan::refuses(*choice.algorithm, facts.request), nullptr);
+                    EXPECT_STREQ(choice.reason, "the cheapest by the cost model");
+                    if (choice.algorithm != nullptr) {
+                        EXPECT_EQ(plan::refuses(*choice.algorithm, facts.request), nullptr);
+                    }
                     EXPECT_GE(choice.slices, 1);
                 }
             }
         }
     }
+}
+
+// Short vectors of many ranks are cheaper on host copies, whose steps cost little; long ones are
+// not worth copying.
+TEST(Select, HostCopiesServeWhereTheyAreCheapest) {
+    const config::Params params;
+    const auto staged = [&](Collective collective, int size, double bytes) {
+        return choose(facts_of(collective, size, bytes), settings_of(params)).algorithm == nullptr;
+    };
+    EXPECT_TRUE(staged(Collective::kAllreduce, 64, 8));
+    EXPECT_FALSE(staged(Collective::kAllreduce, 64, 64 << 20));
+    EXPECT_FALSE(staged(Collective::kAllreduce, 2, 8));
+    EXPECT_TRUE(staged(Collective::kBarrier, 2, 0));
+    Facts unknown = facts_of(Collective::kAlltoall, 64, 0);
+    unknown.bytes_known = false;
+    EXPECT_NE(choose(unknown, settings_of(params)).algorithm, nullptr);
+}
+
+TEST(Select, OnlyFoldsAreReproducible) {
+    config::Params params;
+    params.coll_reproducible = true;
+    for (int index = 0; index < plan::kCollectives; ++index) {
+        const auto collective = static_cast<Collective>(index);
+        if (!plan::reduces(collective)) {
+            continue;
+        }
+        for (const int size : {1, 2, 5, 64}) {
+            for (const double bytes : {0.0, 8.0, 1e9}) {
+                const Choice choice =
+                    choose(facts_of(collective, size, bytes), settings_of(params));
+                ASSERT_NE(choice.algorithm, nullptr) << plan::to_string(collective);
+                EXPECT_TRUE(choice.algorithm->folds) << plan::to_string(collective);
+            }
+        }
+    }
+    // Whatever is asked for.
+    const Facts facts = facts_of(Collective::kAllreduce, 8, 1 << 20);
+    for (const char* word : {"staged", "ring", "hierarchical", "one_shot"}) {
+        config::Params forced = with(Collective::kAllreduce, word);
+        forced.coll_reproducible = true;
+        const Choice choice = choose(facts, settings_of(forced));
+        ASSERT_NE(choice.algorithm, nullptr) << word;
+        EXPECT_TRUE(choice.algorithm->folds) << word;
+    }
+    Tuning tuning;
+    ASSERT_EQ(parse("beeline-tuning 1\nrule collective=allreduce algorithm=ring\n", "t", tuning),
+              "");
+    EXPECT_EQ(choose(facts, {&params, &tuning}).line, 0);
 }
 
 TEST(Select, OneKernelServesShortVectorsWhereAllRanksAgreed) {

@@ -71,14 +71,23 @@ TEST(Tuning, RulesLookAtNodes) {
     EXPECT_EQ(choose(facts, settings).line, 2);
 }
 
+TEST(Tuning, ARuleMayHandOver) {
+    const config::Params params;
+    const Tuning tuning = tuned("rule collective=allreduce bytes=0-64K algorithm=staged\n");
+    const Choice handed = choose(facts_of(4, 65536), {&params, &tuning});
+    EXPECT_EQ(handed.algorithm, nullptr);
+    EXPECT_EQ(handed.line, 2);
+    EXPECT_EQ(choose(facts_of(4, 65537), {&params, &tuning}).line, 0);
+}
+
 TEST(Tuning, ARuleThatCannotServeGivesWay) {
     const config::Params params;
     const Tuning tuning = tuned("rule collective=allreduce algorithm=ring\n");
     Facts facts = facts_of(4, 8);
     facts.request.commutative = false;  // a ring begins elsewhere for each chunk
     const Choice choice = choose(facts, {&params, &tuning});
-    ASSERT_NE(choice.algorithm, nullptr);
     EXPECT_EQ(choice.line, 0);
+    ASSERT_NE(choice.algorithm, nullptr);
     EXPECT_STRNE(choice.algorithm->name, "ring");
 }
 
@@ -92,9 +101,12 @@ TEST(Tuning, ParametersStandAboveRules) {
 TEST(Tuning, RatesChangeChoices) {
     const config::Params params;
     const Tuning slow = tuned(
+        "link class=staging alpha=1e5 bandwidth=1e-5\n"
         "link class=device alpha=0.001 bandwidth=0.001\n"
         "reduction class=device bandwidth=1000\n");
-    const Tuning fast = tuned("link class=device alpha=1000 bandwidth=1000\n");
+    const Tuning fast = tuned(
+        "link class=staging alpha=1e5 bandwidth=1\n"
+        "link class=device alpha=1000 bandwidth=1000\n");
     const Choice few_bytes = choose(facts_of(8, 4096), {&params, &slow});
     const Choice few_steps = choose(facts_of(8, 4096), {&params, &fast});
     EXPECT_STREQ(few_steps.algorithm->name, "one_shot");
@@ -111,7 +123,7 @@ TEST(Tuning, WhatIsWrongIsNamedWithFileLineValueAndWhatIsAllowed) {
     EXPECT_EQ(problem_of(head + "rules\n"),
               "t:2: statement 'rules' is refused; allowed: link, reduction, rule");
     EXPECT_EQ(problem_of(head + "\nrule collective=scan algorithm=ring\n"),
-              "t:3: algorithm 'ring' is refused; allowed: linear, recursive_doubling");
+              "t:3: algorithm 'ring' is refused; allowed: staged, linear, recursive_doubling");
     EXPECT_EQ(problem_of(head + "rule collective=scan algorithm=linear bytes=1K-2X"),
               "t:2: bytes '1K-2X' is refused; allowed: N, N-M or N-, with K, M, G");
     EXPECT_EQ(problem_of(head + "rule collective=scan algorithm=linear ranks=8-2"),
@@ -120,7 +132,7 @@ TEST(Tuning, WhatIsWrongIsNamedWithFileLineValueAndWhatIsAllowed) {
               "t:2: slices '0' is refused; allowed: 1 to 4096");
     EXPECT_EQ(problem_of(head + "rule scan"), "t:2: word 'scan' is refused; allowed: key=value");
     EXPECT_EQ(problem_of(head + "link class=moon bandwidth=1"),
-              "t:2: class 'moon' is refused; allowed: device, host, across");
+              "t:2: class 'moon' is refused; allowed: device, host, across, staging");
     EXPECT_EQ(problem_of(head + "link class=host bandwidth=nan"),
               "t:2: bandwidth 'nan' is refused; allowed: GB/s above 0, below 1000000");
     EXPECT_EQ(problem_of(head + "link class=host alpha=-1 bandwidth=1"),
@@ -152,6 +164,7 @@ TEST(Tuning, FingerprintsTellSettingsApart) {
     EXPECT_EQ(fingerprint(tuned("# nothing\n"), params), built_in);
     for (const char* lines :
          {"link class=host bandwidth=1\n", "link class=across bandwidth=1\n",
+          "link class=staging bandwidth=1\n", "rule collective=allreduce algorithm=staged\n",
           "reduction class=device bandwidth=1\n", "rule collective=allreduce algorithm=bruck\n"}) {
         EXPECT_NE(fingerprint(tuned(lines), params), built_in) << lines;
     }
@@ -163,6 +176,9 @@ TEST(Tuning, FingerprintsTellSettingsApart) {
     config::Params host;
     ASSERT_EQ(config::set(host, *row_of("memory"), "host"), Status::kOk);
     EXPECT_NE(fingerprint(plain, host), built_in);
+    config::Params reproducible;
+    reproducible.coll_reproducible = true;
+    EXPECT_NE(fingerprint(plain, reproducible), built_in);
     config::Params reported;
     reported.coll_report = true;  // decides nothing
     EXPECT_EQ(fingerprint(plain, reported), built_in);
@@ -197,6 +213,12 @@ TEST(Explain, NamesAllCandidatesTheirRefusalsAndTheChoice) {
         EXPECT_NE(text.find(algorithm->name), std::string::npos) << algorithm->name;
     }
     EXPECT_NE(text.find("ring                 refused: "), std::string::npos) << text;
+    EXPECT_NE(text.find("\nstaged "), std::string::npos) << text;
+    EXPECT_NE(text.find("\nfused_one_shot       refused: asked for by neither"), std::string::npos);
+    config::Params fused;
+    fused.coll_fused = true;
+    const std::string asked = explain(facts, {&fused, built_in_settings().tuning});
+    EXPECT_NE(asked.find("\nfused_two_shot              2 "), std::string::npos) << asked;
     EXPECT_NE(text.find("chosen: "), std::string::npos);
 }
 
