@@ -66,6 +66,8 @@ verbs_sources = \
 	src/mover/verbs/api.hpp \
 	src/mover/verbs/device.cpp \
 	src/mover/verbs/device.hpp \
+	src/mover/verbs/entry.hpp \
+	src/mover/verbs/events.cpp \
 	src/mover/verbs/gid.cpp \
 	src/mover/verbs/gid.hpp \
 	src/mover/verbs/ordering.cpp \
@@ -79,7 +81,8 @@ verbs_sources = \
 	src/mover/verbs/register.cpp \
 	src/mover/verbs/register.hpp \
 	src/mover/verbs/regions.cpp \
-	src/mover/verbs/regions.hpp
+	src/mover/verbs/regions.hpp \
+	src/mover/verbs/regions_cards.cpp
 if HAVE_VERBS
 core_sources += $(verbs_sources)
 else
