@@ -27,7 +27,8 @@ core_sources = \
 	src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
 	src/protocol/fragments.cpp src/protocol/ipc.hpp src/protocol/ipc_get.cpp \
 	src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
-	src/protocol/protocol.hpp src/protocol/rendezvous_ucx.cpp src/protocol/select.cpp \
+	src/protocol/protocol.hpp src/protocol/rdma.hpp src/protocol/rdma_read.cpp \
+	src/protocol/rdma_write.cpp src/protocol/rendezvous_ucx.cpp src/protocol/select.cpp \
 	src/protocol/select.hpp src/protocol/self_copy.cpp src/protocol/staged.cpp \
 	src/protocol/table.cpp \
 	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
@@ -60,10 +61,14 @@ core_sources += src/topo/rails.cpp src/topo/rails.hpp
 
 # Its headers name no type of verbs.h but api.hpp, so the rest of the tree compiles without.
 verbs_sources = \
+	src/mover/verbs/affinity.cpp \
+	src/mover/verbs/affinity.hpp \
 	src/mover/verbs/api.cpp \
 	src/mover/verbs/api.hpp \
 	src/mover/verbs/device.cpp \
 	src/mover/verbs/device.hpp \
+	src/mover/verbs/entry.hpp \
+	src/mover/verbs/events.cpp \
 	src/mover/verbs/gid.cpp \
 	src/mover/verbs/gid.hpp \
 	src/mover/verbs/ordering.cpp \
@@ -77,9 +82,23 @@ verbs_sources = \
 	src/mover/verbs/register.cpp \
 	src/mover/verbs/register.hpp \
 	src/mover/verbs/regions.cpp \
-	src/mover/verbs/regions.hpp
+	src/mover/verbs/regions.hpp \
+	src/mover/verbs/regions_cards.cpp
 if HAVE_VERBS
 core_sources += $(verbs_sources)
 else
 EXTRA_DIST += $(verbs_sources)
+endif
+
+# The lane over them, and the engine's side of it.
+rdma_sources = src/mover/verbs/connection.hpp src/mover/verbs/lane.cpp src/mover/verbs/lane.hpp \
+	src/mover/verbs/queue_pair.cpp src/mover/verbs/queue_pair.hpp \
+	src/engine/rdma.cpp src/engine/rdma_connect.cpp src/engine/rdma_move.cpp
+core_sources += src/engine/rdma_names.cpp src/engine/rdma_state.hpp
+if HAVE_VERBS
+core_sources += $(rdma_sources)
+EXTRA_DIST += src/engine/rdma_none.cpp
+else
+core_sources += src/engine/rdma_none.cpp
+EXTRA_DIST += $(rdma_sources)
 endif

@@ -143,6 +143,26 @@ void print_mappings(unsigned rank) {
     }
 }
 
+void print_rdma(unsigned rank) {
+    const engine::RdmaCounters counted = engine().rdma_counters();
+    for (std::size_t rail = 0; rail < counted.rail_count; ++rail) {
+        std::fprintf(stderr,
+                     "pml/beeline rank %u: rail %s: %" PRIu64 " parts of messages, %" PRIu64
+                     " bytes written, %" PRIu64 " bytes read\n",
+                     rank, counted.rails[rail].name, counted.rails[rail].shares,
+                     counted.rails[rail].written, counted.rails[rail].read);
+    }
+    if (counted.rail_count != 0) {
+        std::fprintf(
+            stderr,
+            "pml/beeline rank %u: RDMA: %" PRIu64 " connections of %zu bytes each, %" PRIu64
+            " rails broken, %" PRIu64 " messages moved again, %" PRIu64
+            " registrations made, %" PRIu64 " found, %" PRIu64 " flushes\n",
+            rank, counted.connections, counted.connection_bytes, counted.broken, counted.retries,
+            counted.registrations, counted.registered_again, counted.flushes);
+    }
+}
+
 }  // namespace
 
 void print_report() {
@@ -166,6 +186,7 @@ void print_report() {
         }
     }
     print_mappings(rank);
+    print_rdma(rank);
 }
 
 }  // namespace beeline::plugin::pml

@@ -78,6 +78,10 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
                 engine.on_device_control(in, arrival.sender);
             }
             return;
+        case wire::MessageType::kRdmaConnect:
+        case wire::MessageType::kRdmaRails:
+        case wire::MessageType::kRdmaPut:
+        case wire::MessageType::kRdmaFailed:
         case wire::MessageType::kNone:
             break;
     }
@@ -111,6 +115,12 @@ bool Engine::on_ucx(void* self, std::span<const std::byte> header,
         case wire::MessageType::kAck:
         case wire::MessageType::kNack:
             engine.on_control(header);
+            return false;
+        case wire::MessageType::kRdmaConnect:
+        case wire::MessageType::kRdmaRails:
+        case wire::MessageType::kRdmaPut:
+        case wire::MessageType::kRdmaFailed:
+            engine.on_rdma_control(header);
             return false;
         case wire::MessageType::kNone:
         case wire::MessageType::kDataAck:
@@ -188,6 +198,8 @@ void Engine::on_rts(std::span<const std::byte> in, const mover::ucx::Payload* pa
             arrived.sender_chunk = offer.staged.chunk_bytes;
         } else if (offer.type == wire::OfferType::kPut) {
             arrived.put = true;
+        } else if (offer.type == wire::OfferType::kRdma) {
+            arrived.rdma = offer.rdma;
         }
     }
     if (payload == nullptr) {
@@ -210,8 +222,8 @@ void Engine::on_control(std::span<const std::byte> in) {
         Request* request = find_send(fin.sender_request, Request::Awaits::kAnswer);
         if (request != nullptr && request->pieces_ == 0) {  // else UCX holds the data
             const auto path = static_cast<protocol::Path>(fin.path);
-            const bool known =
-                path == protocol::Path::kCudaVmm || path == protocol::Path::kCudaPool;
+            const bool known = path == protocol::Path::kCudaVmm ||
+                               path == protocol::Path::kCudaPool || path == protocol::Path::kRdma;
             request->outcome.reason = protocol::Reason::kDirect;
             send_done(*request, known ? path : protocol::Path::kCudaIpc,
                       fin.status == 0 ? Status::kOk : Status::kIo);

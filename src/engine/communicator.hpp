@@ -29,6 +29,8 @@ struct Peer {
     bool guarded = false;            ///< on this machine, and neither may read the other's memory
     std::unique_ptr<mover::shm::Link> link;  ///< null: not by shared memory
     mover::ucx::Endpoint endpoint = nullptr;
+    void* rdma = nullptr;       ///< Engine::RdmaPeer; null: never connected
+    bool rdma_refused = false;  ///< it has no use for RDMA offers
 };
 
 /// Finds the process behind a rank; null with the reason logged when it cannot be reached.

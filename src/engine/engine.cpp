@@ -9,6 +9,7 @@
 #include "cuda/driver.hpp"
 #include "engine/device_state.hpp"
 #include "engine/piece.hpp"
+#include "engine/rdma_state.hpp"
 #include "memory/always_host.hpp"
 #include "memory/copy.hpp"
 
@@ -250,6 +251,9 @@ int Engine::progress() {
             ucx_interest_ = kUcxInterest;
         }
         events += static_cast<int>(handled);
+        if (rdma_ != nullptr) {
+            poll_rdma(events);
+        }
     }
     return events;
 }
@@ -257,10 +261,12 @@ int Engine::progress() {
 bool Engine::idle() const noexcept {
     return controls_.empty() && puts_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
            copying_.empty() && to_send_.empty() && device_->sends.empty() && !bouncing() &&
-           ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0;
+           ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0 &&
+           (rdma_ == nullptr || rdma_idle());
 }
 
 void Engine::close_peers(void (*progress_host)()) {
+    close_rdma();
     for (auto& peer : peers_) {
         if (peer->endpoint != nullptr) {
             ucx_->close(peer->endpoint, progress_host);
@@ -270,6 +276,7 @@ void Engine::close_peers(void (*progress_host)()) {
 }
 
 void Engine::release_device_resources() {
+    rdma_.reset();
     imports_.clear();
     device_->pools.clear();
     device_->rings.release();
@@ -342,6 +349,9 @@ void Engine::finish(Request& request, Status status) {
     if (request.id_ != 0) {
         table_.remove(request.id_);
         request.id_ = 0;
+        if (request.region_ != nullptr) {
+            drop_region(request);
+        }
     }
     if (request.bounce_ != nullptr) {
         drop_bounce(request);

@@ -28,6 +28,12 @@
 #include "protocol/select.hpp"
 #include "wire/headers.hpp"
 
+namespace beeline::mover::verbs {
+struct Api;
+struct Connection;
+struct Share;
+}  // namespace beeline::mover::verbs
+
 namespace beeline::engine {
 
 enum class SendMode : std::uint8_t { kStandard, kSynchronous };
@@ -118,7 +124,12 @@ class Engine {
     /// Gives back what belongs to CUDA. Quiet when the driver is gone.
     void release_device_resources();
 
+    /// Other verbs than the system's, before the first message: for tests and fault injection.
+    void use_verbs(const mover::verbs::Api* api) noexcept { verbs_ = api; }
+
     const Counters& counters() const noexcept { return counters_; }
+    /// What went by RDMA; all zero when it was never used.
+    RdmaCounters rdma_counters() const noexcept;
     const mover::cuda_ipc::ImportCache& imports() const noexcept { return imports_; }
     const mover::cuda_ipc::ExportCache& exports() const noexcept { return exports_; }
     const mover::cuda_ipc::Verdicts& verdicts() const noexcept;
@@ -132,6 +143,10 @@ class Engine {
     struct PendingWays;
     struct Ways;
     struct DeviceState;
+    struct RdmaState;
+    struct RdmaPeer;
+    struct RdmaMove;
+    struct RdmaSlot;
     /// Shared memory that was offered to CUDA; empty `memory` when it was refused.
     struct Pinned {
         std::span<std::byte> memory;
@@ -273,7 +288,7 @@ class Engine {
     void poll_pulls(int& events);
 
     // ways.cpp: the receiver's choice
-    Ways ways_of(Request& request, const Arrived& arrived) const noexcept;
+    Ways ways_of(Request& request, const Arrived& arrived) noexcept;
     void tell(Request& request, Ways& ways);
     void take_way(Request& request, Ways ways);
     void direct_failed(Request& request, Ways& ways);
@@ -289,6 +304,57 @@ class Engine {
     void put_refused(const wire::Nack& nack);
     void on_put_done(const wire::PutDone& done);
     void poll_puts(int& events);
+
+    // rdma.cpp: devices, memory, and what the progress loop does
+    bool start_rdma();
+    bool offer_rdma(Request& request, wire::Rts& rts);
+    void consider_rdma(const Request& request, const Arrived& arrived, Ways& ways) noexcept;
+    bool rdma_for_host_sender(Request& request, std::uint32_t sender_chunk);
+    Status register_memory(Request& request, bool device);
+    void drop_region(Request& request) noexcept;
+    void on_rdma_control(std::span<const std::byte> in);
+    void poll_rdma(int& events);
+    bool rdma_idle() const noexcept;
+    void close_rdma() noexcept;
+
+    // rdma_connect.cpp: connections
+    static std::uint64_t name_of(std::span<const std::byte> address) noexcept;
+    std::uint64_t own_name() const noexcept;
+    void refuse_connection(std::uint64_t name, protocol::Reason reason);
+    RdmaPeer& rdma_peer(Peer& peer);
+    RdmaPeer* rdma_named(std::uint64_t name);
+    Status rdma_connection(RdmaPeer& to, bool may_start);
+    bool open_end(RdmaPeer& to);
+    void close_end(RdmaPeer& to);
+    void send_end(RdmaPeer& to);
+    void on_rdma_connect(const wire::RdmaConnect& message);
+    void on_rdma_rails(const wire::RdmaRails& message);
+    void start_test(RdmaPeer& to);
+    void end_test(RdmaPeer& to) noexcept;
+    void check_pattern(RdmaPeer& to, unsigned rail);
+    void close_rail(RdmaPeer& to, unsigned rail, const char* why);
+    void rails_changed(RdmaPeer& to);
+    void connection_failed(RdmaPeer& to) noexcept;
+    static void on_told(void* self, mover::verbs::Connection& connection, unsigned rail,
+                        std::uint32_t immediate);
+    static void on_broken(void* self, mover::verbs::Connection& connection, unsigned rail,
+                          const char* why);
+
+    // rdma_move.cpp: writes and reads
+    Status take_rdma(Request& request, Ways& ways, bool read);
+    Status ask_write(Request& request, Ways& ways, RdmaPeer& from, std::uint8_t rails);
+    Status start_read(Request& request, Ways& ways, RdmaPeer& from, std::uint8_t rails);
+    void on_rdma_put(const wire::RdmaPut& put);
+    void early_puts();
+    void on_rdma_failed(const wire::RdmaFailed& failed);
+    void refuse_write(const Request& request, const wire::RdmaPut& put, protocol::Reason reason);
+    void written(RdmaPeer& from, unsigned rail, std::uint32_t immediate);
+    void start_shares(RdmaMove& move, std::uint8_t rails, std::uint64_t remote,
+                      const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes,
+                      bool read);
+    void move_ended(RdmaMove& move);
+    void flush_device(const Request& request) noexcept;
+    static void on_share_done(mover::verbs::Share* share, Status status);
 
     // trace.cpp: a line for each message
     void trace(const char* what, const Request& request) const noexcept;
@@ -371,6 +437,8 @@ class Engine {
     unsigned contexts_lost_ = 0;  // as far as imports_ knows
     CUresult last_pool_error_ = CUDA_SUCCESS;
     std::unique_ptr<DeviceState> device_;
+    std::unique_ptr<RdmaState> rdma_;  // null until a device message to another node wants it
+    const mover::verbs::Api* verbs_ = nullptr;
     memory::StagingPool staging_;
     Pinned own_pinned_;
     std::vector<Pinned> sender_pinned_;

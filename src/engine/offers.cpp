@@ -48,6 +48,9 @@ void Engine::device_offers(Request& request, wire::Rts& rts) {
     facts.exportable = true;
     request.outcome.reason = protocol::ipc_offer(facts);
     if (request.outcome.reason != protocol::Reason::kDirect) {
+        if (!facts.shared_memory && offer_rdma(request, rts)) {
+            request.outcome.reason = protocol::Reason::kDirect;
+        }
         return;
     }
     using protocol::Preference;
@@ -156,7 +159,11 @@ void Engine::on_refusal(Request& request, const wire::Put::Refusal& refused) {
         exports_.forget(request.where_.base);  // the handle may be at fault
         tell_freed();
     }
-    if (refused.offer == wire::OfferType::kBounce) {
+    if (refused.offer == wire::OfferType::kRdma) {
+        request.peer_->rdma_refused =
+            refused.reason == static_cast<std::uint8_t>(protocol::Reason::kNoRdmaDevice) ||
+            refused.reason == static_cast<std::uint8_t>(protocol::Reason::kRdmaOff);
+    } else if (refused.offer == wire::OfferType::kBounce) {
         request.peer_->bounce_failed =
             refused.reason == static_cast<std::uint8_t>(protocol::Reason::kRefused);
     } else if (wire::is_device_offer(refused.offer) &&

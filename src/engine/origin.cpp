@@ -27,6 +27,8 @@ std::uint64_t named(std::span<const std::byte> in) noexcept {
     wire::DataAck data_ack;
     wire::Put put;
     wire::PutDone put_done;
+    wire::RdmaPut rdma_put;
+    wire::RdmaFailed rdma_failed;
     if (wire::decode(in, data)) {
         return data.receiver_request;
     }
@@ -56,6 +58,12 @@ std::uint64_t named(std::span<const std::byte> in) noexcept {
     }
     if (wire::decode(in, put_done)) {
         return put_done.receiver_request;
+    }
+    if (wire::decode(in, rdma_put)) {
+        return rdma_put.sender_request;
+    }
+    if (wire::decode(in, rdma_failed)) {
+        return rdma_failed.receiver_request;
     }
     return 0;
 }

@@ -318,6 +318,9 @@ void Engine::after_refusal(Request& request, std::uint32_t sender_chunk) {
     }
     if (request.where_.on_device()) {
         refuse(request, protocol::Reason::kReceiverDevice, wire::OfferType::kStaged);
+        if (rdma_for_host_sender(request, sender_chunk)) {
+            return;
+        }
     } else {
         request.outcome.reason = protocol::Reason::kHostMemory;
     }

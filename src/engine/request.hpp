@@ -15,6 +15,10 @@
 #include "memory/copy.hpp"
 #include "protocol/path.hpp"
 
+namespace beeline::mover::verbs {
+struct Region;
+}
+
 namespace beeline::engine {
 
 class Engine;
@@ -58,6 +62,7 @@ struct Request : match::Posted, ListNode<> {
         kAck,     ///< sent whole, to be told of the match
         kAnswer,  ///< CTS, PUT, FIN or NACK to what was offered
         kPut,     ///< a receive: the sender writes, and says when it is done
+        kRdma,    ///< a receive: the sender's network card writes
     };
 
     Kind kind_ = Kind::kSend;
@@ -91,6 +96,8 @@ struct Request : match::Posted, ListNode<> {
     mover::cuda_ipc::Import* import_ = nullptr;  // of a receive: what it copies out of
     mover::cuda_ipc::Ring* ring_ = nullptr;      // of a send: the bounce buffer it was offered
     memory::AsyncCopy copy_;
+    mover::verbs::Region* region_ = nullptr;  // registered memory; dropped when the request ends
+    std::uint32_t slot_ = 0;                  // of a receive that awaits kRdma: its immediate
 };
 
 }  // namespace beeline::engine

@@ -378,6 +378,8 @@ void Engine::on_rendezvous_sent(mover::ucx::Operation* operation, Status status)
     // The receiver wants it another way and says so in a CTS, which may have come already.
     if (request.cts_seen_) {
         engine.advance(request);
+    } else if (engine.rdma_ != nullptr) {
+        engine.early_puts();
     }
 }
 

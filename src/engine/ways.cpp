@@ -13,7 +13,7 @@ namespace beeline::engine {
 using protocol::Reason;
 
 /// What the RTS, this process's parameters and memory, and earlier attempts say.
-Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) const noexcept {
+Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) noexcept {
     Ways ways;
     ways.sender_chunk = arrived.sender_chunk;
     for (const wire::Offer& offer : arrived.offers) {
@@ -43,6 +43,9 @@ Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) const noe
     situation.receiver.contiguous = request.data_ != nullptr;
     situation.receiver.exports = where.ipc_capable ? Reason::kDirect : Reason::kNotExportable;
     situation.receiver.maps = direct == Reason::kRefused ? direct : Reason::kDirect;
+    if (arrived.rdma.rails != 0) {
+        consider_rdma(request, arrived, ways);
+    }
     if (!arrived.offers.empty() || arrived.put) {
         // What keeps from the best way.
         const Reason better = protocol::ipc_get.obstacle(situation, limits_);
@@ -53,9 +56,11 @@ Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) const noe
 
 /// Tells the sender once why its best offer is not taken.
 void Engine::tell(Request& request, Ways& ways) {
-    const wire::Offer& best =
-        ways.direct.type != wire::OfferType::kNone ? ways.direct : ways.bounce;
-    if (best.type == wire::OfferType::kNone || ways.told) {
+    const wire::OfferType best = ways.direct.type != wire::OfferType::kNone   ? ways.direct.type
+                                 : ways.bounce.type != wire::OfferType::kNone ? ways.bounce.type
+                                 : ways.rdma.rails != 0 ? wire::OfferType::kRdma
+                                                        : wire::OfferType::kNone;
+    if (best == wire::OfferType::kNone || ways.told) {
         return;
     }
     ways.told = true;
@@ -65,7 +70,7 @@ void Engine::tell(Request& request, Ways& ways) {
            !open                               ? reason
            : ways.situation.receiver.on_device ? Reason::kAsked
                                                : Reason::kReceiverHost,
-           best.type);
+           best);
 }
 
 /// Takes the cheapest way that works.
@@ -105,6 +110,15 @@ void Engine::take_way(Request& request, Ways ways) {
                 }
                 situation.bounce = Reason::kOpenFailed;
                 refuse_later(request, ways, Reason::kOpenFailed, wire::OfferType::kBounce);
+                continue;
+            case protocol::Id::kRdmaWrite:
+            case protocol::Id::kRdmaRead:
+                say(request, ways);
+                if (take_rdma(request, ways,
+                              protocol::choose_offer(situation, costs_, preference_)->id ==
+                                  protocol::Id::kRdmaRead) == Status::kOk) {
+                    return;
+                }
                 continue;
             default:
                 say(request, ways);

@@ -12,8 +12,11 @@ namespace beeline::engine {
 
 /// Becomes fewer as ways fail. A copy is kept while the sender is asked for something.
 struct Engine::Ways {
-    wire::Offer direct;  ///< kIpc, kVmm or kPool; kNone when not offered
-    wire::Offer bounce;  ///< the same for kBounce
+    wire::Offer direct;        ///< kIpc, kVmm or kPool; kNone when not offered
+    wire::Offer bounce;        ///< the same for kBounce
+    wire::RdmaOffer rdma;      ///< no rails: not offered
+    bool rdma_waited = false;  ///< for a connection: not for another one
+    unsigned rdma_failed = 0;  ///< attempts that did
     protocol::Situation situation;
     std::uint32_t sender_chunk = 0;
     bool told = false;  ///< the sender knows, or is to hear, that its best offer is not taken

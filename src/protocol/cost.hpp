@@ -23,6 +23,8 @@ struct Costs {
     Link ucx;            ///< one message by UCX
     Link host_copy;      ///< a copy between device and pinned host memory, started and waited for
     Link device_copy;    ///< the same between two devices, or two buffers of one
+    Link rdma;           ///< one write by an RDMA device
+    Link rdma_read;      ///< one read by an RDMA device, its request included
     double mapping = 0;  ///< opening a peer's memory, spread over the messages that use the mapping
     std::size_t slot = 0;          ///< bytes of a shared memory slot
     std::size_t chunk = 0;         ///< bytes of a staging chunk
@@ -44,6 +46,9 @@ inline Costs costs_of(const config::Params& params) noexcept {
         link_of(params.pml_cost_host_copy_latency, params.pml_cost_host_copy_bandwidth);
     costs.device_copy =
         link_of(params.pml_cost_device_copy_latency, params.pml_cost_device_copy_bandwidth);
+    costs.rdma = link_of(params.pml_cost_rdma_latency, params.pml_cost_rdma_bandwidth);
+    costs.rdma_read =
+        link_of(params.pml_cost_rdma_read_latency, params.pml_cost_rdma_read_bandwidth);
     costs.mapping = params.pml_cost_mapping / 1e3;
     costs.slot = std::max(params.pml_eager_limit, params.pml_device_eager_limit);
     costs.chunk = params.pml_staging_chunk;

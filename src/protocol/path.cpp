@@ -26,6 +26,8 @@ const char* to_string(Path path) noexcept {
             return "cuda_bounce";
         case Path::kCudaIpcPut:
             return "cuda_ipc_put";
+        case Path::kRdma:
+            return "rdma";
     }
     return "unknown";
 }
@@ -84,6 +86,14 @@ const char* to_string(Reason reason) noexcept {
             return "not offered by the sender";
         case Reason::kSenderCannotOpen:
             return "the sender could not map the memory";
+        case Reason::kRdmaOff:
+            return "pml_beeline_rdma is off";
+        case Reason::kNoRdmaDevice:
+            return "no RDMA device on one of the nodes";
+        case Reason::kNotRegistered:
+            return "memory that the RDMA devices do not take";
+        case Reason::kRdmaFailed:
+            return "the RDMA connection failed";
     }
     return "unknown";
 }
@@ -117,6 +127,10 @@ bool is_fallback(Reason reason) noexcept {
         case Reason::kSenderDevice:
         case Reason::kNotOffered:
         case Reason::kSenderCannotOpen:
+        case Reason::kRdmaOff:
+        case Reason::kNoRdmaDevice:
+        case Reason::kNotRegistered:
+        case Reason::kRdmaFailed:
             return true;
     }
     return true;

@@ -19,8 +19,9 @@ enum class Path : std::uint8_t {
     kCudaPool,    ///< mapped through the descriptor of a memory pool
     kCudaBounce,  ///< through a buffer on the sender's device
     kCudaIpcPut,  ///< written by the sender, who maps the receiver's memory
+    kRdma,        ///< by the network card, from memory to memory
 };
-inline constexpr std::size_t kPaths = 10;
+inline constexpr std::size_t kPaths = 11;
 
 /// Why a path was taken, or why a better one was not. Numbers are on the wire (NACK): append only.
 enum class Reason : std::uint8_t {
@@ -51,8 +52,12 @@ enum class Reason : std::uint8_t {
     kSenderDevice,      ///< device data at the sender
     kNotOffered,        ///< the sender does not offer it
     kSenderCannotOpen,  ///< the sender could not map the receiver's memory
+    kRdmaOff,           ///< pml_beeline_rdma is off
+    kNoRdmaDevice,      ///< no RDMA device that can be used, here or at the peer
+    kNotRegistered,     ///< memory that the RDMA devices do not take
+    kRdmaFailed,        ///< the connection by RDMA failed, or could not be made
 };
-inline constexpr std::size_t kReasons = 26;
+inline constexpr std::size_t kReasons = 30;
 
 /// Lower-case words, as in "cuda_ipc"; never null.
 const char* to_string(Path path) noexcept;

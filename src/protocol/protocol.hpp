@@ -22,9 +22,11 @@ enum class Id : std::uint8_t {
     kIpcGet,
     kIpcPut,
     kBounce,
+    kRdmaWrite,
+    kRdmaRead,
     kStaged,
 };
-inline constexpr std::size_t kProtocols = 10;
+inline constexpr std::size_t kProtocols = 12;
 
 /// One side of a message. A reason is kDirect, or says what is in the way.
 struct Side {
@@ -33,6 +35,7 @@ struct Side {
     bool contiguous = true;                   ///< one run of bytes
     Reason exports = Reason::kNotExportable;  ///< its memory can be mapped by a process of the node
     Reason maps = Reason::kDirect;            ///< it can map the other side's memory
+    Reason registers = Reason::kDirect;       ///< its memory can be registered with RDMA devices
 };
 
 /// A message between two processes. Both sides of it, looking at the same offers, see the same.
@@ -43,6 +46,7 @@ struct Situation {
     bool shared_memory = false;           ///< the two have a shared memory lane
     bool ipc_enabled = true;              ///< pml_beeline_cuda_ipc, on both sides
     Reason bounce = Reason::kNotOffered;  ///< kDirect: a bounce buffer at the sender can be mapped
+    Reason rdma = Reason::kNotOffered;    ///< kDirect: the two can have a connection by RDMA
     Side sender;
     Side receiver;
 };
@@ -83,6 +87,8 @@ extern const Protocol rendezvous_ucx;
 extern const Protocol ipc_get;
 extern const Protocol ipc_put;
 extern const Protocol bounce;
+extern const Protocol rdma_write;
+extern const Protocol rdma_read;
 extern const Protocol staged;
 
 /// All protocols, by id.

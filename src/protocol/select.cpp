@@ -74,11 +74,13 @@ const Protocol* choose_offer(const Situation& situation, const Costs& costs,
             each.obstacle = Reason::kNotOffered;
         }
     }
-    const Id wanted = preference == Preference::kIpcGet   ? Id::kIpcGet
-                      : preference == Preference::kIpcPut ? Id::kIpcPut
-                      : preference == Preference::kStaged ? Id::kStaged
-                      : preference == Preference::kBounce ? Id::kBounce
-                                                          : Id::kSelf;
+    const Id wanted = preference == Preference::kIpcGet      ? Id::kIpcGet
+                      : preference == Preference::kIpcPut    ? Id::kIpcPut
+                      : preference == Preference::kStaged    ? Id::kStaged
+                      : preference == Preference::kBounce    ? Id::kBounce
+                      : preference == Preference::kRdmaWrite ? Id::kRdmaWrite
+                      : preference == Preference::kRdmaRead  ? Id::kRdmaRead
+                                                             : Id::kSelf;
     if (all[static_cast<std::size_t>(wanted)].obstacle == Reason::kNone) {
         return &get(wanted);
     }
@@ -128,6 +130,8 @@ Limits limits_of(const config::Params& params) noexcept {
         case Preference::kIpcPut:
         case Preference::kStaged:
         case Preference::kBounce:
+        case Preference::kRdmaWrite:
+        case Preference::kRdmaRead:
             limits.device_eager = 0;
             break;
     }

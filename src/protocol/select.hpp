@@ -19,7 +19,9 @@ enum class Preference {
     kIpcGet,
     kIpcPut,
     kStaged,
-    kBounce
+    kBounce,
+    kRdmaWrite,
+    kRdmaRead
 };
 
 /// A protocol as seen by one message.

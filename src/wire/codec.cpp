@@ -74,10 +74,14 @@ bool read_offer(std::uint8_t type, std::span<const std::byte> payload, std::uint
         case OfferType::kPut:
             out.type = OfferType::kPut;
             return payload.empty();
+        case OfferType::kRdma:
+            out.type = OfferType::kRdma;
+            return read_exactly(payload, out.rdma) &&
+                   out.rdma.address <= UINT64_MAX - message_bytes && out.rdma.rails != 0 &&
+                   (out.rdma.rails & ~detail::kRailBits) == 0;
         case OfferType::kNone:
             return false;
         case OfferType::kUcx:
-        case OfferType::kRdma:
             return true;
     }
     return true;
@@ -109,8 +113,10 @@ std::size_t encode(const Rts& message, std::span<std::byte> out) noexcept {
                 writer.put(offer.type);
                 writer.put(std::uint8_t{0});
                 break;
-            case OfferType::kNone:
             case OfferType::kRdma:
+                put_offer(writer, offer.type, offer.rdma);
+                break;
+            case OfferType::kNone:
             case OfferType::kUcx:
                 return 0;
         }

@@ -17,8 +17,8 @@ inline MessageType peek(std::span<const std::byte> in) noexcept {
         return MessageType::kNone;
     }
     const auto type = std::to_integer<std::uint8_t>(in[0]);
-    return type <= static_cast<std::uint8_t>(MessageType::kPutDone) ? MessageType{type}
-                                                                    : MessageType::kNone;
+    return type <= static_cast<std::uint8_t>(MessageType::kRdmaFailed) ? MessageType{type}
+                                                                       : MessageType::kNone;
 }
 
 namespace detail {
@@ -50,7 +50,7 @@ inline bool sound(const Ack&) noexcept {
 }
 inline bool sound(const Nack& message) noexcept {
     return is_device_offer(message.offer) || message.offer == OfferType::kStaged ||
-           message.offer == OfferType::kPut;
+           message.offer == OfferType::kPut || message.offer == OfferType::kRdma;
 }
 inline bool sound(const Freed&) noexcept {
     return true;
@@ -73,6 +73,34 @@ inline bool sound(const Put& message) noexcept {
            message.bytes <= message.into.allocation_bytes - message.into.offset;
 }
 inline bool sound(const PutDone&) noexcept {
+    return true;
+}
+inline constexpr std::uint8_t kRailBits = (1U << kMaxRails) - 1;
+inline bool sound(const RailEnd& end) noexcept {
+    return end.queue_pair == 0 || (end.queue_pair < (1U << 24) && end.sequence < (1U << 24) &&
+                                   end.mtu >= 1 && end.mtu <= 5);
+}
+/// An end has an epoch and at least one rail; a refusal has neither.
+inline bool sound(const RdmaConnect& message) noexcept {
+    bool any = false;
+    for (const RailEnd& end : message.ends) {
+        if (!sound(end)) {
+            return false;
+        }
+        any = any || end.queue_pair != 0;
+    }
+    return message.status != 0 ? !any : any && message.epoch != 0;
+}
+inline bool sound(const RdmaRails& message) noexcept {
+    return ((message.tested | message.broken) & ~kRailBits) == 0 && message.epoch != 0;
+}
+/// Some rail is to be used, and no byte beyond the end of the address space.
+inline bool sound(const RdmaPut& message) noexcept {
+    return message.bytes != 0 && message.bytes <= kMaxMessageBytes &&
+           message.address <= UINT64_MAX - message.bytes && message.rails != 0 &&
+           (message.rails & ~kRailBits) == 0;
+}
+inline bool sound(const RdmaFailed&) noexcept {
     return true;
 }
 

@@ -15,13 +15,14 @@ static_assert(
     "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
 
 /// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
-inline constexpr std::uint8_t kVersion = 4;
+inline constexpr std::uint8_t kVersion = 5;
 
 /// Limits that a decoder enforces on what peers claim.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
 inline constexpr std::uint32_t kMaxChunkBytes = 16u << 20;
 inline constexpr std::uint32_t kMaxDepth = 64;
 inline constexpr std::size_t kMaxOffers = 4;
+inline constexpr std::size_t kMaxRails = 4;
 
 enum class MessageType : std::uint8_t {
     kNone = 0,  ///< never sent; what peek() says of bytes that are no message
@@ -38,6 +39,10 @@ enum class MessageType : std::uint8_t {
     kDescriptors = 11,
     kPut = 12,
     kPutDone = 13,
+    kRdmaConnect = 14,
+    kRdmaRails = 15,
+    kRdmaPut = 16,
+    kRdmaFailed = 17,
 };
 
 /// Bits of Common::flags. Bits that are not named here are ignored.
@@ -52,12 +57,12 @@ inline constexpr std::uint16_t kUnreadable = 8;
 /// DATA: the chunk lies in slot `slot` of the sender's bounce buffer on the device.
 inline constexpr std::uint16_t kOnDevice = 16;
 
-/// Ways to move a message. kRdma is not spoken in this version: such an offer is skipped.
+/// Ways to move a message.
 enum class OfferType : std::uint8_t {
     kNone = 0,
     kIpc = 1,     ///< legacy CUDA IPC: the handle is in the offer
     kStaged = 2,  ///< chunks through host memory
-    kRdma = 3,
+    kRdma = 3,    ///< registered memory: the sender can write it out, the receiver can read it
     kVmm = 4,     ///< cuMemCreate memory: descriptors of its parts are fetched with WANT
     kPool = 5,    ///< memory of an exportable pool, whose descriptor is fetched with WANT
     kBounce = 6,  ///< chunks through a buffer on the sender's device, which is mapped as by kIpc
@@ -118,12 +123,21 @@ struct StagedOffer {
     std::uint32_t chunk_bytes = 0;  ///< the most the sender puts in one chunk
 };
 
+/// Memory that the sender's RDMA devices can read, and the receiver's through them.
+struct RdmaOffer {
+    std::uint64_t address = 0;
+    std::array<std::uint32_t, kMaxRails> keys{};  ///< remote keys, by rail of the sender
+    std::uint8_t rails = 0;                       ///< bits: the rails that have a key
+    std::array<std::uint8_t, 7> reserved{};
+};
+
 /// kPut, which has no payload: the sender can write into memory that the receiver names.
 /// One thing the sender can do; only the member that `type` names has a meaning.
 struct Offer {
     OfferType type = OfferType::kNone;
     StagedOffer staged;
     IpcOffer ipc;
+    RdmaOffer rdma;
 };
 
 /// A message whose data is fetched or asked for, with the ways to do that. Its encoding is the
@@ -250,9 +264,76 @@ struct PutDone {
     std::uint64_t receiver_request = 0;
 };
 
+/// One rail's end of a connection: what the other end connects its queue pair to.
+struct RailEnd {
+    std::array<std::byte, 16> gid{};
+    std::uint32_t queue_pair = 0;  ///< 0: this rail is not used
+    std::uint32_t sequence = 0;    ///< of the first packet it sends; 24 bits
+    std::uint16_t lid = 0;
+    std::uint8_t mtu = 0;  ///< as verbs numbers them: 1 (256 bytes) to 5 (4096)
+    std::uint8_t reserved = 0;
+};
+
+/// One end of a connection by RDMA. Sent when a process wants one, and again once it knows the
+/// other's end; so two that start at the same time make one connection.
+struct RdmaConnect {
+    static constexpr MessageType kType = MessageType::kRdmaConnect;
+    Common common{kType};
+    std::uint64_t from = 0;   ///< the sender's name, see Engine::name_of
+    std::uint32_t epoch = 0;  ///< of the sender's end; another one is another connection
+    std::uint32_t peer_epoch =
+        0;                    ///< the receiver's end that this one is connected to; 0: none yet
+    std::uint8_t status = 0;  ///< not 0: there is no RDMA here, as the engine numbers reasons
+    std::array<std::uint8_t, 7> reserved{};
+    std::uint64_t test_address = 0;  ///< where the other end writes its test pattern
+    std::array<std::uint32_t, kMaxRails> test_keys{};
+    std::array<RailEnd, kMaxRails> ends{};
+};
+
+/// What an end has found of the rails of a connection.
+struct RdmaRails {
+    static constexpr MessageType kType = MessageType::kRdmaRails;
+    Common common{kType};
+    std::uint64_t from = 0;
+    std::uint32_t epoch = 0;       ///< of the sender's end
+    std::uint32_t peer_epoch = 0;  ///< of the receiver's end
+    std::uint8_t tested = 0;       ///< bits: the test pattern has come by these
+    std::uint8_t broken = 0;       ///< bits: these are closed here
+    std::array<std::uint8_t, 6> reserved{};
+};
+
+/// The receiver names the registered memory that the sender is to write into. The last write on
+/// each rail tells the receiver `immediate`.
+struct RdmaPut {
+    static constexpr MessageType kType = MessageType::kRdmaPut;
+    Common common{kType};
+    std::uint64_t sender_request = 0;
+    std::uint64_t receiver_request = 0;
+    std::uint64_t bytes = 0;  ///< wanted; less than the message when the receive truncates it
+    std::uint64_t address = 0;
+    std::array<std::uint32_t, kMaxRails> keys{};  ///< remote keys, by rail
+    std::uint32_t immediate = 0;
+    std::uint8_t rails = 0;  ///< bits: the rails to be used, all of them
+    std::array<std::uint8_t, 3> reserved{};
+};
+
+/// The sender could not write what an RDMA PUT asked for, and writes no more of it: to be answered
+/// by another request, or by FIN if it has come after all.
+struct RdmaFailed {
+    static constexpr MessageType kType = MessageType::kRdmaFailed;
+    Common common{kType};
+    std::uint64_t from = 0;  ///< as in RdmaConnect
+    std::uint64_t sender_request = 0;
+    std::uint64_t receiver_request = 0;
+    std::uint32_t immediate = 0;  ///< of the RDMA PUT
+    std::uint8_t reason = 0;      ///< as the engine numbers them
+    std::array<std::uint8_t, 3> reserved{};
+};
+
 /// Bytes of one IPC offer and one staged offer as encoded, without type and length.
 inline constexpr std::size_t kIpcOfferBytes = 120;
 inline constexpr std::size_t kStagedOfferBytes = 4;
+inline constexpr std::size_t kRdmaOfferBytes = 32;
 /// The most an encoded RTS takes.
 inline constexpr std::size_t kMaxRtsBytes = 40 + 1 + kMaxOffers * (2 + kIpcOfferBytes);
 
@@ -282,6 +363,18 @@ static_assert(sizeof(Want) == 48 && offsetof(Want, receiver_request) == 16 &&
               offsetof(Want, socket) == 24 && offsetof(Want, offer) == 40);
 static_assert(sizeof(Descriptors) == 24 && offsetof(Descriptors, status) == 16);
 static_assert(sizeof(Put) == 160 && offsetof(Put, bytes) == 24 && offsetof(Put, into) == 40);
+static_assert(sizeof(RdmaOffer) == kRdmaOfferBytes && offsetof(RdmaOffer, keys) == 8 &&
+              offsetof(RdmaOffer, rails) == 24);
+static_assert(sizeof(RailEnd) == 28 && offsetof(RailEnd, queue_pair) == 16 &&
+              offsetof(RailEnd, lid) == 24 && offsetof(RailEnd, mtu) == 26);
+static_assert(sizeof(RdmaConnect) == 168 && offsetof(RdmaConnect, epoch) == 16 &&
+              offsetof(RdmaConnect, status) == 24 && offsetof(RdmaConnect, test_address) == 32 &&
+              offsetof(RdmaConnect, ends) == 56);
+static_assert(sizeof(RdmaRails) == 32 && offsetof(RdmaRails, tested) == 24);
+static_assert(sizeof(RdmaPut) == 64 && offsetof(RdmaPut, address) == 32 &&
+              offsetof(RdmaPut, keys) == 40 && offsetof(RdmaPut, immediate) == 56 &&
+              offsetof(RdmaPut, rails) == 60);
+static_assert(sizeof(RdmaFailed) == 40 && offsetof(RdmaFailed, immediate) == 32);
 static_assert(sizeof(PutDone) == 16 && offsetof(PutDone, receiver_request) == 8);
 
 /// A message that is one fixed struct: every kind but RTS.
@@ -294,6 +387,8 @@ concept FixedMessage =
 static_assert(FixedMessage<Eager> && FixedMessage<Cts> && FixedMessage<Data> &&
               FixedMessage<DataAck> && FixedMessage<Fin> && FixedMessage<Ack> &&
               FixedMessage<Nack> && FixedMessage<Freed> && FixedMessage<Want> &&
-              FixedMessage<Descriptors> && FixedMessage<Put> && FixedMessage<PutDone>);
+              FixedMessage<Descriptors> && FixedMessage<Put> && FixedMessage<PutDone> &&
+              FixedMessage<RdmaConnect> && FixedMessage<RdmaRails> && FixedMessage<RdmaPut> &&
+              FixedMessage<RdmaFailed>);
 
 }  // namespace beeline::wire

@@ -34,7 +34,13 @@ Rts random_rts() {
     rts.offer_count = static_cast<std::uint8_t>(*test::uniform<std::size_t>(0, kMaxOffers + 1));
     for (std::size_t index = 0; index < rts.offer_count; ++index) {
         Offer& offer = rts.offers[index];
-        if (*test::uniform(0, 3) != 0) {
+        const int kind = *test::uniform(0, 4);
+        if (kind == 3) {
+            offer.type = OfferType::kRdma;
+            offer.rdma.address = *test::uniform<std::uint64_t>(0, UINT64_MAX - kMaxMessageBytes);
+            offer.rdma.keys[0] = *rc::gen::arbitrary<std::uint32_t>();
+            offer.rdma.rails = static_cast<std::uint8_t>(*test::uniform(1, 1 << kMaxRails));
+        } else if (kind != 0) {
             const auto content = random_bytes(sizeof offer.ipc);
             offer.type = *rc::gen::element(OfferType::kIpc, OfferType::kVmm, OfferType::kPool,
                                            OfferType::kBounce);
@@ -73,8 +79,11 @@ void check_sound(const Rts& rts) {
     for (std::size_t index = 0; index < rts.offer_count; ++index) {
         const Offer& offer = rts.offers[index];
         RC_ASSERT(is_device_offer(offer.type) || offer.type == OfferType::kStaged ||
-                  offer.type == OfferType::kPut);
-        if (offer.type == OfferType::kBounce) {
+                  offer.type == OfferType::kPut || offer.type == OfferType::kRdma);
+        if (offer.type == OfferType::kRdma) {
+            RC_ASSERT(offer.rdma.rails != 0 && offer.rdma.rails < 1U << kMaxRails);
+            RC_ASSERT(offer.rdma.address + rts.envelope.bytes >= offer.rdma.address);
+        } else if (offer.type == OfferType::kBounce) {
             RC_ASSERT(offer.ipc.detail >= 1 && offer.ipc.detail <= kMaxChunkBytes);
             RC_ASSERT(offer.ipc.detail <= offer.ipc.allocation_bytes);
         } else if (is_device_offer(offer.type)) {
@@ -107,11 +116,12 @@ void decode_all(std::span<const std::byte> in) {
     if (is_rts) {
         check_sound(rts);
     }
-    const int takers = static_cast<int>(is_rts) + try_fixed<Eager>(in) + try_fixed<Cts>(in) +
-                       try_fixed<Data>(in) + try_fixed<DataAck>(in) + try_fixed<Fin>(in) +
-                       try_fixed<Ack>(in) + try_fixed<Nack>(in) + try_fixed<Freed>(in) +
-                       try_fixed<Want>(in) + try_fixed<Descriptors>(in) + try_fixed<Put>(in) +
-                       try_fixed<PutDone>(in);
+    const int takers =
+        static_cast<int>(is_rts) + try_fixed<Eager>(in) + try_fixed<Cts>(in) + try_fixed<Data>(in) +
+        try_fixed<DataAck>(in) + try_fixed<Fin>(in) + try_fixed<Ack>(in) + try_fixed<Nack>(in) +
+        try_fixed<Freed>(in) + try_fixed<Want>(in) + try_fixed<Descriptors>(in) +
+        try_fixed<Put>(in) + try_fixed<PutDone>(in) + try_fixed<RdmaConnect>(in) +
+        try_fixed<RdmaRails>(in) + try_fixed<RdmaPut>(in) + try_fixed<RdmaFailed>(in);
     RC_ASSERT(takers <= (peek(in) == MessageType::kNone ? 0 : 1));
 }
 
@@ -120,7 +130,7 @@ RC_GTEST_PROP(WireModel, RandomBytesAreNeverReadBeyondTheirEnd, ()) {
     auto bytes = random_bytes(*test::uniform<std::size_t>(0, 200));
     if (bytes.size() >= 2 &&
         *test::uniform(0, 4) != 0) {  // else hardly anything gets past the start
-        bytes[0] = static_cast<std::byte>(*test::uniform(0, 14));
+        bytes[0] = static_cast<std::byte>(*test::uniform(0, 18));
         bytes[1] = static_cast<std::byte>(kVersion);
     }
     if (bytes.size() > 40 && *rc::gen::arbitrary<bool>()) {  // a plausible envelope, random offers
@@ -169,8 +179,8 @@ RC_GTEST_PROP(WireModel, DamagedBitsAreRefusedOrHarmless, ()) {
 
 RC_GTEST_PROP(WireModel, FixedMessagesSurviveDamage, ()) {
     test::GuardPage guard(256);
-    const auto type = *test::uniform(1, 12);
-    auto bytes = random_bytes(*rc::gen::element<std::size_t>(16, 24, 32, 40, 48, 64));
+    const auto type = *test::uniform(1, 18);
+    auto bytes = random_bytes(*rc::gen::element<std::size_t>(16, 24, 32, 40, 48, 64, 168));
     for (std::size_t at = 2; at < bytes.size(); ++at) {
         if (*test::uniform(0, 3) != 0) {
             bytes[at] = std::byte{0};  // small numbers pass more checks

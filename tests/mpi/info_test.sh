@@ -84,9 +84,9 @@ chosen 1M pool pool staged --receiver-cannot-map
 chosen 1M pool pool staged --mca pml_beeline_cuda_bounce 0
 chosen 1M device device ipc_put --receiver-cannot-map
 chosen 1M device device staged --receiver-cannot-map --sender-cannot-map
-chosen 1M device device staged --no-shared-memory
+chosen 1M device device staged --no-shared-memory --mca pml_beeline_rdma no
 chosen 1M device host staged
-chosen 1M device device staged --other-node
+chosen 1M device device staged --other-node --mca pml_beeline_rdma no
 chosen 8K device device eager_device
 chosen 8K device device eager_ucx --other-node
 chosen 8K device device ipc_get --mca pml_beeline_cost_mapping 0

@@ -76,7 +76,7 @@ inline std::vector<std::byte> template_of(unsigned type) {
         message.common.context = 77;
         return message;
     };
-    switch (type % 17) {
+    switch (type % 20) {
         case 0: {
             wire::Eager eager = with_context(wire::Eager{});
             eager.envelope.source = 1;
@@ -202,6 +202,28 @@ inline std::vector<std::byte> template_of(unsigned type) {
             wire::PutDone done = with_context(wire::PutDone{});
             done.receiver_request = 0x4d00000000;
             length = wire::encode(done, room);
+            break;
+        }
+        case 16: {
+            wire::RdmaPut put = with_context(wire::RdmaPut{});
+            put.sender_request = 0x4d00000000;
+            put.bytes = 4096;
+            put.rails = 1;
+            length = wire::encode(put, room);
+            break;
+        }
+        case 17: {
+            wire::RdmaFailed failed = with_context(wire::RdmaFailed{});
+            failed.receiver_request = 0x4d00000000;
+            length = wire::encode(failed, room);
+            break;
+        }
+        case 18: {
+            wire::RdmaConnect connect = with_context(wire::RdmaConnect{});
+            connect.epoch = 1;
+            connect.ends[0].queue_pair = 1;
+            connect.ends[0].mtu = 1;
+            length = wire::encode(connect, room);
             break;
         }
         default: {

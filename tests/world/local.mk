@@ -40,3 +40,15 @@ tests_world_engine_test_LDADD = libcore.la $(GTEST_LIBS)
 EXTRA_tests_world_engine_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
 endif
 EXTRA_DIST += tests/world/fallbacks.sh
+if HAVE_GTEST
+if HAVE_VERBS
+check_PROGRAMS += tests/world/rdma_test
+TESTS += tests/world/rdma_test
+tests_world_rdma_test_SOURCES = tests/world/device_memory.cpp tests/world/device_memory.hpp \
+	tests/world/fake_verbs.cpp tests/world/fake_verbs.hpp tests/world/message_memory.cpp \
+	tests/world/message_memory.hpp tests/world/processes.cpp tests/world/processes.hpp tests/world/rdma_test.cpp
+tests_world_rdma_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)
+tests_world_rdma_test_LDADD = libcore.la $(GTEST_LIBS)
+EXTRA_tests_world_rdma_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la
+endif
+endif

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/log.hpp"
 #include "tests/world/device_memory.hpp"
 
 namespace beeline::world {
@@ -32,6 +33,9 @@ void set_environment(const Job& job, int rank) {
                        void (*body)(Rank& rank, const void* argument), const void* argument) {
     alarm(job.seconds);
     set_environment(job, rank);
+    if (std::getenv("BEELINE_TEST_VERBOSE") != nullptr) {
+        set_log_level(LogLevel::kDebug);
+    }
     {
         Rank self(rank, job, shared);
         body(self, argument);

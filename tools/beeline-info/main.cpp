@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -177,6 +178,13 @@ void set_side(protocol::Side& side, const std::string& kind, bool cannot_map, bo
     side.maps = cannot_map ? protocol::Reason::kOpenFailed : protocol::Reason::kDirect;
 }
 
+/// Whether the kernel knows a network card with RDMA.
+bool has_rdma_device() {
+    std::error_code error;
+    const std::filesystem::directory_iterator found("/sys/class/infiniband", error);
+    return !error && found != std::filesystem::directory_iterator{};
+}
+
 int explain(const Options& options) {
     protocol::Situation message;
     if (!parse_bytes(options.bytes, message.bytes)) {
@@ -204,6 +212,16 @@ int explain(const Options& options) {
     }
     if (options.sender_cannot_map) {
         message.sender.maps = protocol::Reason::kSenderCannotOpen;
+    }
+    message.rdma = !here.params.pml_rdma ? protocol::Reason::kRdmaOff
+                   : has_rdma_device()   ? protocol::Reason::kDirect
+                                         : protocol::Reason::kNoRdmaDevice;
+    for (protocol::Side* side : {&message.sender, &message.receiver}) {
+        const protocol::Reason host = side == &message.sender ? protocol::Reason::kSenderHost
+                                                              : protocol::Reason::kReceiverHost;
+        if (!side->on_device && message.bytes < here.params.pml_rdma_host_limit) {
+            side->registers = host;
+        }
     }
     const protocol::Costs costs = protocol::costs_of(here.params);
     const protocol::Limits limits = protocol::limits_of(here.params);

@@ -58,7 +58,7 @@ TEST(ChooseOffer, DependsOnNothingButTheOffers) {
         const Situation situation = any_situation();
         const Costs costs = any_costs();
         const Situation copy = situation;
-        for (int word = 0; word <= static_cast<int>(Preference::kBounce); ++word) {
+        for (int word = 0; word <= static_cast<int>(Preference::kRdmaRead); ++word) {
             const auto preference = static_cast<Preference>(word);
             RC_ASSERT(choose_offer(situation, costs, preference) ==
                       choose_offer(copy, costs, preference));
@@ -72,7 +72,9 @@ TEST(ChooseOffer, PreferenceWinsWherePossible) {
         const Costs costs = any_costs();
         for (const auto& [preference, protocol] :
              {std::pair(Preference::kIpcGet, &ipc_get), std::pair(Preference::kIpcPut, &ipc_put),
-              std::pair(Preference::kStaged, &staged), std::pair(Preference::kBounce, &bounce)}) {
+              std::pair(Preference::kStaged, &staged), std::pair(Preference::kBounce, &bounce),
+              std::pair(Preference::kRdmaWrite, &rdma_write),
+              std::pair(Preference::kRdmaRead, &rdma_read)}) {
             const bool possible = protocol->obstacle(situation, {}) == Reason::kNone;
             RC_ASSERT(choose_offer(situation, costs, preference) ==
                       (possible ? protocol : choose_offer(situation, costs, Preference::kAuto)));
@@ -100,6 +102,19 @@ TEST(ChooseOffer, ByDefaultGetsAndPutsWhereItCannotGet) {
         EXPECT_EQ(&offer(situation), large ? &ipc_get : &staged) << bytes << ": into pinned memory";
         EXPECT_EQ(&offer(neighbours(bytes, true, false)), &staged) << bytes;
         EXPECT_EQ(&offer(neighbours(bytes, false, true)), &staged) << bytes;
+    }
+}
+
+TEST(ChooseOffer, BetweenNodesWritesByRdmaWhereItCan) {
+    for (const std::size_t bytes :
+         {std::size_t{8193}, std::size_t{1} << 20, std::size_t{1} << 30}) {
+        Situation situation = neighbours(bytes, true, true);
+        situation.same_node = situation.shared_memory = false;
+        EXPECT_EQ(&offer(situation), &staged) << bytes;
+        situation.rdma = Reason::kDirect;
+        EXPECT_EQ(&offer(situation), &rdma_write) << bytes;
+        situation.receiver.registers = Reason::kNotRegistered;
+        EXPECT_EQ(&offer(situation), &staged) << bytes;
     }
 }
 

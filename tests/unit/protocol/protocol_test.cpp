@@ -132,6 +132,31 @@ TEST(Ipc, GetAndPutNeedOppositeThings) {
           Reason::kSenderCannotOpen);
 }
 
+TEST(Rdma, NamesTheFirstThingInTheWay) {
+    Situation good = neighbours(1 << 20, true, true);
+    good.same_node = good.shared_memory = false;
+    good.rdma = Reason::kDirect;
+    for (const Protocol* protocol : {&rdma_write, &rdma_read}) {
+        EXPECT_EQ(obstacle(*protocol, good), Reason::kNone);
+        const auto after = [&](auto&& change) { return obstacle_after(*protocol, good, change); };
+        EXPECT_EQ(after([](Situation& s) { s.shared_memory = true; }), Reason::kSharedMemory);
+        EXPECT_EQ(after([](Situation& s) { s.rdma = Reason::kRdmaFailed; }), Reason::kRdmaFailed);
+        EXPECT_EQ(after([](Situation& s) { s.sender.contiguous = false; }), Reason::kSenderLayout);
+        EXPECT_EQ(after([](Situation& s) { s.receiver.contiguous = false; }),
+                  Reason::kReceiverLayout);
+        EXPECT_EQ(after([](Situation& s) { s.sender.registers = Reason::kNotRegistered; }),
+                  Reason::kNotRegistered);
+        EXPECT_EQ(after([](Situation& s) { s.receiver.registers = Reason::kReceiverHost; }),
+                  Reason::kReceiverHost);
+        EXPECT_EQ(after([](Situation& s) { s.receiver.on_device = false; }), Reason::kNone);
+    }
+    good.sender.on_device = false;
+    EXPECT_EQ(obstacle(rdma_write, good), Reason::kNone);
+    EXPECT_EQ(obstacle(rdma_read, good), Reason::kSenderHost);
+    good.receiver.on_device = false;
+    EXPECT_EQ(obstacle(rdma_write, good), Reason::kHostMemory);
+}
+
 TEST(Staged, TakesWhateverHasADevice) {
     for (const bool from : {false, true}) {
         for (const bool to : {false, true}) {

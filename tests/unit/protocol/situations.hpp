@@ -42,6 +42,7 @@ inline Situation any_situation() {
     situation.shared_memory = situation.same_node && *rc::gen::arbitrary<bool>();
     situation.ipc_enabled = *rc::gen::inRange(0, 4) != 0;
     situation.bounce = *rc::gen::element(Reason::kDirect, Reason::kRefused, Reason::kNotOffered);
+    situation.rdma = *rc::gen::element(Reason::kDirect, Reason::kNoRdmaDevice, Reason::kNotOffered);
     situation.sender = *any_side();
     situation.receiver = *any_side();
     return situation;
@@ -55,6 +56,8 @@ inline Costs any_costs() {
     Costs costs;
     costs.shm = any_link();
     costs.ucx = any_link();
+    costs.rdma = any_link();
+    costs.rdma_read = any_link();
     costs.host_copy = any_link();
     costs.device_copy = any_link();
     costs.mapping = *rc::gen::inRange(0, 100);

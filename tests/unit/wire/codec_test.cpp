@@ -55,7 +55,7 @@ TEST(Codec, TheBytesOfAnEagerHeader) {
     eager.common.context = 0x01020304;
     eager.envelope = Envelope{2, -1, 0x0A0B0C0D, 0, 0x10, kId};
     const unsigned char expected[40] = {
-        1,    4,    1,    0,    4,    3,    2,    1,     // common
+        1,    5,    1,    0,    4,    3,    2,    1,     // common
         2,    0,    0,    0,    0xFF, 0xFF, 0xFF, 0xFF,  // source, tag
         0x0D, 0x0C, 0x0B, 0x0A, 0,    0,    0,    0,     // sequence
         0x10, 0,    0,    0,    0,    0,    0,    0,     // bytes
@@ -128,7 +128,7 @@ TEST(Codec, PeekKnowsTheTypesOfThisVersion) {
     bytes[1] = static_cast<std::byte>(kVersion);
     for (int type = 0; type < 256; ++type) {
         bytes[0] = static_cast<std::byte>(type);
-        EXPECT_EQ(peek(bytes), type <= 13 ? static_cast<MessageType>(type) : MessageType::kNone);
+        EXPECT_EQ(peek(bytes), type <= 17 ? static_cast<MessageType>(type) : MessageType::kNone);
     }
     bytes[0] = std::byte{1};
     EXPECT_EQ(peek(std::span(bytes).first(7)), MessageType::kNone);
@@ -251,6 +251,85 @@ TEST(Codec, APutNamesARangeOfItsAllocation) {
     EXPECT_EQ(done_back.receiver_request, kId);
 }
 
+TEST(Codec, AnRdmaPutNamesRailsAndARange) {
+    RdmaPut put;
+    put.sender_request = kId;
+    put.bytes = 1000;
+    put.address = UINT64_MAX - 1000;
+    put.rails = 0x9;
+    RdmaPut back;
+    ASSERT_TRUE(decode(encoded(put), back));
+    EXPECT_EQ(std::memcmp(&back, &put, sizeof put), 0);
+    ++put.address;
+    EXPECT_FALSE(decode(encoded(put), back)) << "ends behind the last address";
+    put.address = 0;
+    put.rails = 0;
+    EXPECT_FALSE(decode(encoded(put), back)) << "by no rail";
+    put.rails = 0x10;
+    EXPECT_FALSE(decode(encoded(put), back)) << "by a rail that there is not";
+    put.rails = 1;
+    put.bytes = 0;
+    EXPECT_FALSE(decode(encoded(put), back)) << "asks for nothing";
+}
+
+TEST(Codec, AnRdmaEndHasQueuePairsOrRefuses) {
+    RdmaConnect connect;
+    connect.from = kId;
+    connect.epoch = 7;
+    connect.ends[1].queue_pair = 0xffffff;
+    connect.ends[1].sequence = 0xffffff;
+    connect.ends[1].mtu = 3;
+    RdmaConnect back;
+    ASSERT_TRUE(decode(encoded(connect), back));
+    EXPECT_EQ(std::memcmp(&back, &connect, sizeof connect), 0);
+    const auto refused = [&](auto change) {
+        RdmaConnect changed = connect;
+        change(changed);
+        return !decode(encoded(changed), back);
+    };
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].queue_pair = 0; })) << "no rail";
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].queue_pair = 1 << 24; }));
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].sequence = 1 << 24; }));
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].mtu = 0; }));
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].mtu = 6; }));
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.epoch = 0; }));
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.status = 1; })) << "refuses and connects";
+    EXPECT_FALSE(refused([](RdmaConnect& it) {
+        it = RdmaConnect{};
+        it.status = 1;
+    }));
+    RdmaRails rails;
+    RdmaRails rails_back;
+    rails.epoch = 1;
+    rails.broken = 0xf;
+    EXPECT_TRUE(decode(encoded(rails), rails_back));
+    rails.tested = 0x10;
+    EXPECT_FALSE(decode(encoded(rails), rails_back));
+    rails.tested = 0;
+    rails.epoch = 0;
+    EXPECT_FALSE(decode(encoded(rails), rails_back));
+}
+
+TEST(Codec, AnRdmaOfferLiesInTheAddressSpace) {
+    Rts rts = sample_rts();
+    rts.offers[0].type = OfferType::kRdma;
+    rts.offers[0].rdma.address = UINT64_MAX - rts.envelope.bytes;
+    rts.offers[0].rdma.keys = {1, 2, 3, 4};
+    rts.offers[0].rdma.rails = 0xf;
+    Rts back;
+    ASSERT_TRUE(decode(encoded(rts), back));
+    ASSERT_EQ(back.offer_count, 2);
+    EXPECT_EQ(back.offers[0].type, OfferType::kRdma);
+    EXPECT_EQ(back.offers[0].rdma.keys, rts.offers[0].rdma.keys);
+    ++rts.offers[0].rdma.address;
+    EXPECT_FALSE(decode(encoded(rts), back)) << "ends behind the last address";
+    rts.offers[0].rdma.address = 0;
+    rts.offers[0].rdma.rails = 0;
+    EXPECT_FALSE(decode(encoded(rts), back)) << "no rail";
+    rts.offers[0].rdma.rails = 0x10;
+    EXPECT_FALSE(decode(encoded(rts), back));
+}
+
 TEST(Codec, APutOfferHasNoPayload) {
     Rts rts = sample_rts();
     rts.offers[1].type = OfferType::kPut;
@@ -313,7 +392,7 @@ TEST(Codec, UnknownOffersAreSkipped) {
     rts.offer_count = 0;
     auto bytes = encoded(rts);
     bytes.back() = std::byte{3};
-    for (const int type : {3, 250}) {  // a later version's, with a payload of two bytes
+    for (const int type : {7, 250}) {  // a later version's, with a payload of two bytes
         for (const int each : {type, 2, 0xAA, 0xBB}) {
             bytes.push_back(static_cast<std::byte>(each));
         }

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// GPUDirect RDMA, the parts that stay: devices, registered memory, offers, and the progress loop.
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "engine/device_state.hpp"
+#include "engine/rdma_state.hpp"
+#include "mover/verbs/api.hpp"
+#include "protocol/select.hpp"
+#include "wire/codec.hpp"
+
+namespace beeline::engine {
+
+using mover::verbs::Port;
+using mover::verbs::RailSet;
+using protocol::Reason;
+
+namespace {
+
+constexpr unsigned kEventsEvery = 4096;  // polls between two looks at asynchronous events
+constexpr unsigned kClockEvery = 256;    // polls between two looks at the clock, during tests
+
+mover::verbs::LaneSettings settings_of(const config::Params& params) noexcept {
+    mover::verbs::LaneSettings settings;
+    settings.pair.depth = static_cast<unsigned>(params.pml_rdma_depth);
+    settings.pair.reads = static_cast<unsigned>(params.pml_rdma_reads);
+    settings.pair.timeout = static_cast<std::uint8_t>(params.pml_rdma_timeout);
+    settings.pair.retries = static_cast<std::uint8_t>(params.pml_rdma_retries);
+    settings.pair.receiver_retries = static_cast<std::uint8_t>(params.pml_rdma_receiver_retries);
+    settings.pair.hop_limit = static_cast<std::uint8_t>(params.pml_rdma_hop_limit);
+    settings.pair.traffic_class = static_cast<std::uint8_t>(params.pml_rdma_traffic_class);
+    settings.pair.service_level = static_cast<std::uint8_t>(params.pml_rdma_service_level);
+    settings.receives = static_cast<unsigned>(params.pml_rdma_receives);
+    settings.unit = params.pml_rdma_unit;
+    return settings;
+}
+
+mover::verbs::DeviceWish wish_of(const config::Params& params) {
+    mover::verbs::DeviceWish wish;
+    wish.devices = params.pml_rdma_devices.data();
+    wish.gid.index = params.pml_rdma_gid_index < 256 ? params.pml_rdma_gid_index : -1;
+    wish.gid.family = params.pml_rdma_address == 1 ? 4 : params.pml_rdma_address == 2 ? 6 : 0;
+    wish.gid.version = params.pml_rdma_roce;
+    const std::string_view subnet = params.pml_rdma_subnet.data();
+    if (!subnet.empty()) {
+        auto parsed = mover::verbs::parse_subnet(subnet);
+        if (parsed) {
+            wish.gid.subnet = *parsed;
+        } else {
+            log(LogLevel::kWarning,
+                "pml_beeline_rdma_subnet is no subnet such as 10.9.0.0/16 or fd00:9::/64: any is "
+                "taken");
+        }
+    }
+    return wish;
+}
+
+mover::verbs::RegionLimits region_limits_of(const config::Params& params) noexcept {
+    enum { kAny, kDmaBuf, kPeerMemory, kNone };  // pml_beeline_rdma_registration
+    mover::verbs::RegionLimits limits;
+    limits.entries = static_cast<std::size_t>(params.pml_rdma_registrations);
+    limits.bytes = params.pml_rdma_registered_bytes;
+    const int means = params.pml_rdma_registration;
+    limits.allowed.dma_buf = means == kAny || means == kDmaBuf;
+    limits.allowed.peer_memory = means == kAny || means == kPeerMemory;
+    limits.allowed.relaxed_ordering = params.pml_rdma_relaxed_ordering;
+    return limits;
+}
+
+/// The ports a process uses: those that are up first, then in the devices' order.
+std::vector<const Port*> choose_rails(const mover::verbs::Devices& devices, std::size_t most) {
+    std::vector<const Port*> rails;
+    for (const bool up : {true, false}) {
+        for (const auto& port : devices.ports()) {
+            if (port->up == up && rails.size() < most) {
+                rails.push_back(port.get());
+            }
+        }
+    }
+    return rails;
+}
+
+}  // namespace
+
+RailSet ports_of(const std::vector<const Port*>& rails, RailBits bits) noexcept {
+    RailSet ports = 0;
+    for (unsigned rail = 0; rail < rails.size(); ++rail) {
+        if ((bits & bit(rail)) != 0) {
+            ports |= RailSet{1} << rails[rail]->rail;
+        }
+    }
+    return ports;
+}
+
+Engine::RdmaState::~RdmaState() {
+    lane.reset();
+    peers.clear();
+    regions.reset();
+    devices.close();
+}
+
+/// Whether this process has network cards to use; opens them when asked first.
+bool Engine::start_rdma() {
+    if (rdma_ != nullptr) {
+        return rdma_->usable;
+    }
+    if (!params_.pml_rdma) {
+        return false;
+    }
+    rdma_ = std::make_unique<RdmaState>();
+    RdmaState& state = *rdma_;
+    state.api = verbs_ != nullptr ? verbs_ : mover::verbs::Api::load();
+    if (state.api == nullptr || state.devices.open(*state.api, wish_of(params_)) != Status::kOk) {
+        return false;
+    }
+    state.rails = choose_rails(state.devices, static_cast<std::size_t>(params_.pml_rdma_rails));
+    if (state.rails.empty()) {
+        return false;
+    }
+    for (const Port* port : state.rails) {
+        state.ports |= RailSet{1} << port->rail;
+    }
+    state.regions =
+        std::make_unique<mover::verbs::Regions>(state.devices.ports(), region_limits_of(params_));
+    state.lane = std::make_unique<mover::verbs::Lane>(
+        state.rails, settings_of(params_), mover::verbs::LaneEvents{this, on_told, on_broken});
+    state.usable = true;
+    log(LogLevel::kInfo,
+        "GPUDirect RDMA over %zu ports, the first %s; %zu KiB for each and %zu "
+        "for each connection",
+        state.rails.size(), state.rails[0]->name.c_str(), state.lane->bytes_per_rail() >> 10,
+        state.lane->bytes_per_link());
+    return true;
+}
+
+/// Registers what a request moves and keeps that until it ends. kUnsupported or kNoMemory, logged,
+/// when no card takes it.
+Status Engine::register_memory(Request& request, bool device) {
+    if (request.region_ != nullptr) {
+        return Status::kOk;
+    }
+    RdmaState& state = *rdma_;
+    const std::size_t bytes =
+        request.kind_ == Request::Kind::kSend ? request.buffer_.bytes : request.outcome.bytes;
+    const bool managed = request.where_.kind == memory::Kind::kManaged;
+    auto region =
+        device && !managed
+            ? state.regions->acquire(request.where_, reinterpret_cast<std::uint64_t>(request.data_),
+                                     bytes, state.ports)
+            : state.regions->add_host(request.data_, bytes, state.ports);
+    if (!region) {
+        return region.status();
+    }
+    request.region_ = *region;
+    return Status::kOk;
+}
+
+void Engine::drop_region(Request& request) noexcept {
+    mover::verbs::Region* region = std::exchange(request.region_, nullptr);
+    if (region == nullptr || rdma_ == nullptr || rdma_->regions == nullptr) {
+        return;
+    }
+    if (region->means == mover::verbs::Means::kHost) {
+        rdma_->regions->remove(region);
+    } else {
+        rdma_->regions->release(region);
+    }
+}
+
+/// Adds the sender's registered memory to an RTS for another node; false when there is none.
+bool Engine::offer_rdma(Request& request, wire::Rts& rts) {
+    using protocol::Preference;
+    if (preference_ == Preference::kStaged || request.peer_->rdma_refused ||
+        request.where_.kind != memory::Kind::kDevice || !start_rdma() ||
+        !rdma_->regions->may_register(request.where_, rdma_->ports)) {
+        return false;
+    }
+    if (register_memory(request, true) != Status::kOk) {
+        request.outcome.reason = Reason::kNotRegistered;
+        return false;
+    }
+    wire::Offer& offer = rts.offers[rts.offer_count];
+    offer.type = wire::OfferType::kRdma;
+    offer.rdma.address = reinterpret_cast<std::uint64_t>(request.data_);
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        const unsigned port = rdma_->rails[rail]->rail;
+        if ((request.region_->rails >> port & 1U) != 0) {
+            offer.rdma.keys[rail] = request.region_->keys[port].remote;
+            offer.rdma.rails |= bit(rail);
+        }
+    }
+    if (offer.rdma.rails == 0) {
+        drop_region(request);
+        return false;
+    }
+    ++rts.offer_count;
+    return true;
+}
+
+/// What the receiver can do with an offer of registered memory.
+void Engine::consider_rdma(const Request& request, const Arrived& arrived, Ways& ways) noexcept {
+    protocol::Situation& situation = ways.situation;
+    ways.rdma = arrived.rdma;
+    situation.rdma = !params_.pml_rdma ? Reason::kRdmaOff
+                     : start_rdma()    ? Reason::kDirect
+                                       : Reason::kNoRdmaDevice;
+    if (situation.rdma == Reason::kDirect) {
+        const memory::Pointer& where = request.where_;
+        situation.receiver.registers =
+            where.kind == memory::Kind::kDevice
+                ? (rdma_->regions->may_register(where, rdma_->ports) ? Reason::kDirect
+                                                                     : Reason::kNotRegistered)
+            : where.kind == memory::Kind::kManaged                 ? Reason::kNotRegistered
+            : request.outcome.bytes >= params_.pml_rdma_host_limit ? Reason::kDirect
+                                                                   : Reason::kReceiverHost;
+    }
+}
+
+/// A receive into device memory of a message that its sender has in host memory: true when it is
+/// to be written by RDMA, if the sender can.
+bool Engine::rdma_for_host_sender(Request& request, std::uint32_t sender_chunk) {
+    if (request.peer_->link != nullptr || request.peer_->same_process || !params_.pml_rdma ||
+        request.peer_->rdma_refused || request.data_ == nullptr ||
+        request.where_.kind != memory::Kind::kDevice ||
+        request.outcome.bytes < params_.pml_rdma_host_limit || !start_rdma() ||
+        !rdma_->regions->may_register(request.where_, rdma_->ports)) {
+        return false;
+    }
+    Ways ways;
+    ways.sender_chunk = sender_chunk;
+    ways.told = true;
+    protocol::Situation& situation = ways.situation;
+    situation.bytes = request.outcome.bytes;
+    situation.same_node = request.peer_->same_node;
+    situation.rdma = Reason::kDirect;
+    situation.receiver.on_device = true;
+    take_way(request, ways);
+    return true;
+}
+
+void Engine::on_rdma_control(std::span<const std::byte> in) {
+    wire::RdmaConnect connect;
+    wire::RdmaRails rails;
+    wire::RdmaPut put;
+    wire::RdmaFailed failed;
+    if (wire::decode(in, connect)) {
+        on_rdma_connect(connect);
+    } else if (wire::decode(in, rails)) {
+        on_rdma_rails(rails);
+    } else if (wire::decode(in, put)) {
+        on_rdma_put(put);
+    } else if (wire::decode(in, failed)) {
+        on_rdma_failed(failed);
+    } else {
+        malformed(in, "control");
+    }
+}
+
+void Engine::poll_rdma(int& events) {
+    RdmaState& state = *rdma_;
+    if (!state.usable) {
+        return;
+    }
+    events += static_cast<int>(state.lane->poll());
+    if (!state.changed.empty()) {
+        for (RdmaPeer* peer : std::exchange(state.changed, {})) {
+            rails_changed(*peer);
+            ++events;
+        }
+    }
+    for (RdmaMove* move : std::exchange(state.failed, {})) {
+        move_ended(*move);
+        ++events;
+    }
+    ++state.polls;
+    if (state.polls % kEventsEvery == 0) {
+        mover::verbs::Event event;
+        while (state.devices.next_event(event)) {
+            using mover::verbs::EventKind;
+            if (event.kind == EventKind::kPairFatal) {
+                state.lane->pair_failed(event.element, event.text);
+            } else if (event.kind == EventKind::kPortUp || event.kind == EventKind::kGidChange) {
+                state.devices.refresh(*event.port);
+            }
+        }
+    }
+    if (state.polls % kClockEvery == 0) {
+        for (const auto& peer : state.peers) {
+            if (peer->tests != 0 && Clock::now() > peer->test_until) {
+                for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+                    if (peer->test_shares[rail].owner != nullptr) {
+                        close_rail(*peer, rail, "its test did not end in time");
+                    }
+                }
+            }
+        }
+    }
+}
+
+bool Engine::rdma_idle() const noexcept {
+    if (!rdma_->usable) {
+        return true;
+    }
+    return rdma_->lane->idle() && rdma_->changed.empty() && rdma_->moves == 0;
+}
+
+/// Before the end: no connection is needed any more.
+void Engine::close_rdma() noexcept {
+    if (rdma_ == nullptr || !rdma_->usable) {
+        return;
+    }
+    rdma_->closing = true;
+    for (const auto& peer : rdma_->peers) {
+        close_end(*peer);
+        end_test(*peer);
+    }
+}
+
+RdmaCounters Engine::rdma_counters() const noexcept {
+    if (rdma_ == nullptr || !rdma_->usable) {
+        return {};
+    }
+    RdmaCounters counters = rdma_->counters;
+    counters.registrations = rdma_->regions->counters().registrations;
+    counters.registered_again = rdma_->regions->counters().hits;
+    counters.rail_count = std::min(counters.rails.size(), rdma_->rails.size());
+    counters.connection_bytes = rdma_->lane->bytes_per_link() * rdma_->rails.size();
+    for (unsigned rail = 0; rail < counters.rail_count; ++rail) {
+        const auto& counted = rdma_->lane->counters(rail);
+        RdmaCounters::Rail& out = counters.rails[rail];
+        const std::string& name = rdma_->rails[rail]->name;
+        name.copy(out.name, sizeof out.name - 1);
+        out.written = counted.written;
+        out.read = counted.read;
+        out.shares = counted.shares;
+        counters.broken += counted.broken;
+    }
+    return counters;
+}
+
+}  // namespace beeline::engine

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections by RDMA: made when the first message wants one, tested before one is trusted, and
+// made anew after a failure.
+//
+// An end says CONNECT when it wants a connection, and again once it has connected to the other's
+// end; whoever hears a CONNECT of an end that is new to it connects and says so. So both may
+// start, and both learn when the other listens. Then each writes a pattern into the other's test
+// memory over every rail: a receiver asks only for what goes over rails by which the pattern has
+// come as it should.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/log.hpp"
+#include "engine/device_state.hpp"
+#include "engine/rdma_state.hpp"
+#include "wire/codec.hpp"
+
+namespace beeline::engine {
+
+using mover::verbs::Link;
+using protocol::Reason;
+
+namespace {
+
+constexpr std::size_t kPatternBytes = 512;
+constexpr std::size_t kTestBytes = 2 * wire::kMaxRails * kPatternBytes;  // in, then out
+constexpr std::uint32_t kTestImmediate = UINT32_MAX;                     // no slot has this number
+constexpr unsigned kMostDoublings = 6;
+constexpr unsigned kMostRounds = 64;  // of polling, before a rail is closed
+
+/// What the end `epoch` expects by a rail.
+void make_pattern(std::span<std::byte> out, std::uint32_t epoch, unsigned rail) noexcept {
+    std::uint64_t state = std::uint64_t{epoch} << 8 | rail;
+    for (std::byte& byte : out) {
+        state = state * 6364136223846793005U + 1442695040888963407U;
+        byte = static_cast<std::byte>(state >> 56);
+    }
+}
+
+}  // namespace
+
+Engine::RdmaPeer& Engine::rdma_peer(Peer& peer) {
+    if (peer.rdma == nullptr) {
+        rdma_->peers.push_back(std::make_unique<RdmaPeer>());
+        RdmaPeer& made = *rdma_->peers.back();
+        made.engine = this;
+        made.peer = &peer;
+        made.connection.owner = &made;
+        peer.rdma = &made;
+    }
+    return *static_cast<RdmaPeer*>(peer.rdma);
+}
+
+/// The process that names itself so in a message; null when there is none.
+Engine::RdmaPeer* Engine::rdma_named(std::uint64_t name) {
+    for (; rdma_->named < peers_.size(); ++rdma_->named) {
+        Peer& peer = *peers_[rdma_->named];
+        rdma_->names[name_of(peer.address.ucx)] = &peer;
+    }
+    const auto found = rdma_->names.find(name);
+    if (found == rdma_->names.end() || found->second->same_process) {
+        log_once(LogLevel::kError, "rdma.stranger",
+                 "a process that this one does not know wants to talk by RDMA: ignored");
+        return nullptr;
+    }
+    return &rdma_peer(*found->second);
+}
+
+/// kOk: there is one; kRetry: it is being made; otherwise there is none now. A new one, or one with
+/// more rails, is started only when `may_start`.
+Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
+    const auto usable = [&] {
+        for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+            if (to.connection.connected(rail)) {
+                return true;
+            }
+        }
+        return false;
+    };
+    switch (to.state) {
+        case RdmaPeer::State::kRefused:
+            return Status::kUnsupported;
+        case RdmaPeer::State::kConnecting:
+            return Status::kRetry;
+        case RdmaPeer::State::kReady: {
+            bool broken = false;
+            for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+                broken = broken || (to.connection.links[rail].state == Link::State::kBroken &&
+                                    rdma_->rails[rail]->up);
+            }
+            const bool idle = to.sends == 0 && to.receives == 0;
+            if (usable() && !(may_start && broken && idle && Clock::now() >= to.retry_at)) {
+                return Status::kOk;
+            }
+            if (!may_start || !idle || Clock::now() < to.retry_at) {
+                return Status::kUnreachable;
+            }
+            break;
+        }
+        case RdmaPeer::State::kNone:
+            if (!may_start || Clock::now() < to.retry_at) {
+                return Status::kUnreachable;
+            }
+            break;
+    }
+    if (!open_end(to)) {
+        connection_failed(to);
+        return Status::kUnreachable;
+    }
+    send_end(to);
+    return Status::kRetry;
+}
+
+/// Makes a new end; false when no rail has one.
+bool Engine::open_end(RdmaPeer& to) {
+    close_end(to);
+    end_test(to);
+    std::uint64_t drawn = random_secret();
+    to.epoch = static_cast<std::uint32_t>(drawn) | 1U;
+    to.peer_epoch = 0;
+    to.peer_connected = false;
+    to.tested = 0;
+    void* memory = std::aligned_alloc(4096, kTestBytes);
+    if (memory == nullptr) {
+        return false;
+    }
+    to.test_memory = static_cast<std::byte*>(memory);
+    std::memset(memory, 0, kTestBytes);
+    auto region = rdma_->regions->add_host(memory, kTestBytes, rdma_->ports);
+    if (!region) {
+        end_test(to);
+        return false;
+    }
+    to.test_region = *region;
+    bool any = false;
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        drawn = drawn * 6364136223846793005U + 1;
+        any = rdma_->lane->open(to.connection, rail, static_cast<std::uint32_t>(drawn >> 40)) ==
+                  Status::kOk ||
+              any;
+    }
+    if (!any) {
+        close_end(to);
+        end_test(to);
+        return false;
+    }
+    to.state = RdmaPeer::State::kConnecting;
+    return true;
+}
+
+/// Closes all rails: the shares under way end, and their messages are moved another way.
+void Engine::close_end(RdmaPeer& to) {
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        rdma_->lane->close(to.connection, rail, false);
+    }
+    to.state = RdmaPeer::State::kNone;
+    to.epoch = 0;
+}
+
+void Engine::send_end(RdmaPeer& to) {
+    wire::RdmaConnect message;
+    message.from = own_name();
+    message.epoch = to.epoch;
+    message.peer_epoch = to.peer_epoch;
+    message.test_address = reinterpret_cast<std::uint64_t>(to.test_memory);
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        const Link& link = to.connection.links[rail];
+        if (link.state != Link::State::kMade && link.state != Link::State::kConnected) {
+            continue;
+        }
+        const mover::verbs::PairEnd& end = link.pair.end();
+        wire::RailEnd& out = message.ends[rail];
+        std::memcpy(out.gid.data(), end.gid.data(), out.gid.size());
+        out.queue_pair = end.number;
+        out.sequence = end.sequence;
+        out.lid = end.lid;
+        out.mtu = end.mtu;
+        message.test_keys[rail] = to.test_region->keys[rdma_->rails[rail]->rail].remote;
+    }
+    control(*to.peer, std::as_bytes(std::span(&message, 1)));
+}
+
+void Engine::on_rdma_connect(const wire::RdmaConnect& message) {
+    if (!start_rdma()) {
+        if (message.status == 0) {
+            refuse_connection(message.from, Reason::kNoRdmaDevice);
+        }
+        return;
+    }
+    RdmaPeer* found = rdma_named(message.from);
+    if (found == nullptr) {
+        return;
+    }
+    RdmaPeer& to = *found;
+    if (message.status != 0) {
+        close_end(to);
+        end_test(to);
+        if (message.status == static_cast<std::uint8_t>(Reason::kNoRdmaDevice)) {
+            to.state = RdmaPeer::State::kRefused;
+            to.peer->rdma_refused = true;
+        } else {
+            connection_failed(to);
+        }
+        rdma_->changed.push_back(&to);
+        return;
+    }
+    if (message.peer_epoch != 0 && message.peer_epoch != to.epoch) {
+        return;  // an answer to an end that is gone
+    }
+    if (to.epoch == 0 || message.epoch != to.peer_epoch) {
+        const bool fresh = to.epoch != 0 && to.peer_epoch == 0;
+        if (!fresh && !open_end(to)) {
+            connection_failed(to);
+            rdma_->changed.push_back(&to);
+            refuse_connection(message.from, Reason::kRdmaFailed);
+            return;
+        }
+        to.peer_epoch = message.epoch;
+        for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+            const wire::RailEnd& end = message.ends[rail];
+            if (to.connection.links[rail].state != Link::State::kMade) {
+                continue;
+            }
+            mover::verbs::PairEnd other;
+            std::memcpy(other.gid.data(), end.gid.data(), end.gid.size());
+            other.number = end.queue_pair;
+            other.sequence = end.sequence;
+            other.lid = end.lid;
+            other.mtu = end.mtu;
+            if (end.queue_pair == 0 ||
+                rdma_->lane->connect(to.connection, rail, other) != Status::kOk) {
+                rdma_->lane->close(to.connection, rail, end.queue_pair != 0);
+            }
+        }
+        to.test_address = message.test_address;
+        to.test_keys = message.test_keys;
+        send_end(to);
+    }
+    if (message.peer_epoch == to.epoch && !to.peer_connected) {
+        to.peer_connected = true;
+        start_test(to);
+    }
+    rdma_->changed.push_back(&to);
+}
+
+/// Writes the pattern that the other end expects.
+void Engine::start_test(RdmaPeer& to) {
+    to.test_until = Clock::now() + std::chrono::milliseconds(params_.pml_rdma_test_limit);
+    std::byte* out = to.test_memory + kTestBytes / 2;
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        if (!to.connection.connected(rail)) {
+            continue;
+        }
+        std::byte* pattern = out + rail * kPatternBytes;
+        make_pattern({pattern, kPatternBytes}, to.peer_epoch, rail);
+        mover::verbs::Share& share = to.test_shares[rail];
+        share = {};
+        share.owner = &to;
+        share.done = [](mover::verbs::Share* ended, Status) {
+            auto& peer = *static_cast<RdmaPeer*>(std::exchange(ended->owner, nullptr));
+            --peer.tests;
+            peer.engine->rdma_->changed.push_back(&peer);
+        };
+        share.tells = true;
+        share.immediate = kTestImmediate;
+        share.local = reinterpret_cast<std::uint64_t>(pattern);
+        share.remote = to.test_address + rail * kPatternBytes;
+        share.local_key = to.test_region->keys[rdma_->rails[rail]->rail].local;
+        share.remote_key = to.test_keys[rail];
+        share.bytes = kPatternBytes;
+        ++to.tests;
+        rdma_->lane->start(to.connection, rail, share);
+    }
+}
+
+/// Gives the test memory back. No queue pair may use it any more.
+void Engine::end_test(RdmaPeer& to) noexcept {
+    if (to.test_region != nullptr) {
+        rdma_->regions->remove(std::exchange(to.test_region, nullptr));
+    }
+    std::free(std::exchange(to.test_memory, nullptr));
+}
+
+void Engine::check_pattern(RdmaPeer& to, unsigned rail) {
+    if (to.test_memory == nullptr || (to.tested & bit(rail)) != 0) {
+        return;
+    }
+    std::byte expected[kPatternBytes];
+    make_pattern(expected, to.epoch, rail);
+    if (std::memcmp(expected, to.test_memory + rail * kPatternBytes, kPatternBytes) != 0) {
+        close_rail(to, rail, "it garbles data");
+        return;
+    }
+    to.tested |= bit(rail);
+    rdma_->changed.push_back(&to);
+}
+
+/// Gives up a rail of a connection, says so to the user and to the other end.
+void Engine::close_rail(RdmaPeer& to, unsigned rail, const char* why) {
+    on_broken(this, to.connection, rail, why);
+    rdma_->lane->close(to.connection, rail, true);
+}
+
+/// The lane's: the link is closed already.
+void Engine::on_broken(void* self, mover::verbs::Connection& connection, unsigned rail,
+                       const char* why) {
+    auto& engine = *static_cast<Engine*>(self);
+    auto& to = *static_cast<RdmaPeer*>(connection.owner);
+    if (engine.rdma_->closing) {
+        return;
+    }
+    log_once(LogLevel::kWarning, "rdma.broken",
+             "RDMA by %s to process %lld of another node failed (%s): its messages go another way; "
+             "tried anew after %d ms",
+             engine.rdma_->rails[rail]->name.c_str(),
+             static_cast<long long>(to.peer->address.shm.pid), why,
+             engine.params_.pml_rdma_retry_after);
+    engine.connection_failed(to);
+    wire::RdmaRails message;
+    message.from = engine.own_name();
+    message.epoch = to.epoch;
+    message.peer_epoch = to.peer_epoch;
+    message.broken = bit(rail);
+    if (to.epoch != 0) {
+        engine.control(*to.peer, std::as_bytes(std::span(&message, 1)));
+    }
+    engine.rdma_->changed.push_back(&to);
+}
+
+/// No new attempt for a while.
+void Engine::connection_failed(RdmaPeer& to) noexcept {
+    const auto pause = std::chrono::milliseconds(params_.pml_rdma_retry_after);
+    to.retry_at = Clock::now() + pause * (1U << std::min(to.failures, kMostDoublings));
+    ++to.failures;
+}
+
+void Engine::on_rdma_rails(const wire::RdmaRails& message) {
+    RdmaPeer* to = rdma_ != nullptr && rdma_->usable ? rdma_named(message.from) : nullptr;
+    if (to == nullptr || message.epoch != to->peer_epoch || message.peer_epoch != to->epoch) {
+        return;  // of a connection that is gone
+    }
+    // What has come by a rail before it broke is known to its completion queue.
+    for (unsigned rounds = 0; rounds < kMostRounds && rdma_->lane->poll() != 0; ++rounds) {
+    }
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        if ((message.broken & bit(rail)) != 0) {
+            rdma_->lane->close(to->connection, rail, true);
+        }
+    }
+    connection_failed(*to);
+    rdma_->changed.push_back(to);
+}
+
+/// Looks whether a connection is ready, or will never be; then its receives go on.
+void Engine::rails_changed(RdmaPeer& to) {
+    if (to.state == RdmaPeer::State::kConnecting && to.peer_epoch != 0) {
+        bool waits = false;
+        bool any = false;
+        bool all = true;
+        for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+            const bool connected = to.connection.connected(rail);
+            any = any || connected;
+            all = all && to.connection.links[rail].state != Link::State::kBroken;
+            waits = waits || (connected && (to.tested & bit(rail)) == 0);
+        }
+        if (!waits) {
+            to.state = RdmaPeer::State::kReady;
+            if (all) {
+                to.failures = 0;
+            }
+            if (any) {
+                ++rdma_->counters.connections;
+            }
+        }
+    }
+    if (to.state == RdmaPeer::State::kConnecting) {
+        return;
+    }
+    if (to.tests == 0) {
+        end_test(to);
+    }
+    for (PendingWays& waiting : std::exchange(to.waiting, {})) {
+        take_way(*waiting.request, waiting.ways);
+    }
+}
+
+void Engine::on_told(void* self, mover::verbs::Connection& connection, unsigned rail,
+                     std::uint32_t immediate) {
+    auto& engine = *static_cast<Engine*>(self);
+    auto& from = *static_cast<RdmaPeer*>(connection.owner);
+    if (immediate == kTestImmediate) {
+        engine.check_pattern(from, rail);
+    } else {
+        engine.written(from, rail, immediate);
+    }
+}
+
+}  // namespace beeline::engine
