@@ -186,12 +186,15 @@ class Matrix {
         facts.receive = kKinds[(mine + other_) % std::size(kKinds)];
     }
 
-    /// Open MPI's own neighbourhood calls know no order among several edges between two ranks, and
-    /// its alltoallw on one rank places its block wrongly.
-    static bool stock_is_right(Call call, const Group& group) {
+    /// Open MPI's own neighbourhood calls know no order among several edges between two ranks; its
+    /// alltoallw on one rank places its block wrongly, and loses data in place now and then, under
+    /// pml/ob1 as well.
+    static bool stock_is_right(const Case& facts, const Group& group) {
         int size = 0;
         MPI_Comm_size(group.comm, &size);
-        return on_neighbors(call) ? group.plain_order : call != Call::kAlltoallw || size > 1;
+        return on_neighbors(facts.call)
+                   ? group.plain_order
+                   : facts.call != Call::kAlltoallw || (size > 1 && !facts.in_place);
     }
 
     void run_call(Call call, int cases) {
@@ -201,7 +204,7 @@ class Matrix {
             const bool world = !on_neighbors(call) && number % 2 == 0;
             const Group& group = groups[world ? 0 : dice_.below(groups.size())];
             std::size_t element = dice_.below(elements_.size());
-            if (word_ == "staged" && !stock_is_right(call, group)) {
+            if (word_ == "staged" && !stock_is_right(facts, group)) {
                 continue;
             }
             place(facts, group);
@@ -356,7 +359,7 @@ int main(int argc, char** argv) {
             matrix.run_allgathers(allgathers);
         } else {
             matrix.run_all(cases, only);
-            matrix.check_covered(only.empty());
+            matrix.check_covered(only.empty() && cases > 1);
             matrix.run_together(only.empty() ? 100 : 0);
             matrix.run_alternating(only.empty() ? 12 : 0);
         }
