@@ -3,7 +3,6 @@
 # Device memory between two hosts by RDMA: the benchmark's figures validated and their path, then the point-to-point and
 # collective matrices. With RDMA_QUICK the smaller part of each.
 . "$top_srcdir/tests/rdma/lib.sh"
-need_rdma
 
 quick() { [ -n "$RDMA_QUICK" ]; }
 sizes=$(quick && echo 64K,1M || echo 8,4K,64K,1M,16M)
