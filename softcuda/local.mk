@@ -13,7 +13,7 @@ libcuda_la_SOURCES = \
 	softcuda/driver/context_api.cpp \
 	softcuda/driver/copy.cpp \
 	softcuda/driver/copy_api.cpp \
-	softcuda/driver/device.cpp \
+	softcuda/driver/device.cpp softcuda/driver/dma_buf.cpp \
 	softcuda/driver/driver.cpp \
 	softcuda/driver/entry.cpp \
 	softcuda/driver/error.cpp \

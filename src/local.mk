@@ -61,10 +61,14 @@ core_sources += src/topo/rails.cpp src/topo/rails.hpp
 
 # Its headers name no type of verbs.h but api.hpp, so the rest of the tree compiles without.
 verbs_sources = \
+	src/mover/verbs/affinity.cpp \
+	src/mover/verbs/affinity.hpp \
 	src/mover/verbs/api.cpp \
 	src/mover/verbs/api.hpp \
 	src/mover/verbs/device.cpp \
 	src/mover/verbs/device.hpp \
+	src/mover/verbs/entry.hpp \
+	src/mover/verbs/events.cpp \
 	src/mover/verbs/gid.cpp \
 	src/mover/verbs/gid.hpp \
 	src/mover/verbs/ordering.cpp \
@@ -78,7 +82,8 @@ verbs_sources = \
 	src/mover/verbs/register.cpp \
 	src/mover/verbs/register.hpp \
 	src/mover/verbs/regions.cpp \
-	src/mover/verbs/regions.hpp
+	src/mover/verbs/regions.hpp \
+	src/mover/verbs/regions_cards.cpp
 if HAVE_VERBS
 core_sources += $(verbs_sources)
 else

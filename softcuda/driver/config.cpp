@@ -171,7 +171,8 @@ Config read_config() {
         refuse(config, "SOFTCUDA_ASYNC", async, "only \"always\" is known");
     }
     config.host_access = flag("SOFTCUDA_HOST_ACCESS");
-    config.gpudirect = config.host_access || flag("SOFTCUDA_GPUDIRECT");
+    config.dma_buf = flag("SOFTCUDA_DMA_BUF");
+    config.gpudirect = config.host_access || config.dma_buf || flag("SOFTCUDA_GPUDIRECT");
     config.log = flag("SOFTCUDA_LOG");
     config.quiet = flag("SOFTCUDA_QUIET");
     if (const char* node = std::getenv("SOFTCUDA_NODE")) {

@@ -40,7 +40,8 @@ struct Config {
     double delay_us = 0;                    // SOFTCUDA_DELAY, added to each stream operation
     bool always_async = false;              // SOFTCUDA_ASYNC=always
     bool host_access = false;               // SOFTCUDA_HOST_ACCESS=1
-    bool gpudirect = false;                 // SOFTCUDA_GPUDIRECT=1, or host_access
+    bool dma_buf = false;                   // SOFTCUDA_DMA_BUF=1
+    bool gpudirect = false;                 // SOFTCUDA_GPUDIRECT=1, or host_access or dma_buf
     bool log = false;                       // SOFTCUDA_LOG=1
     bool quiet = false;                     // SOFTCUDA_QUIET=1
     std::string node;                       // SOFTCUDA_NODE, part of the devices' UUIDs

@@ -109,11 +109,3 @@ CUresult cuMemGetAddressRange(CUdeviceptr* pbase, size_t* psize, CUdeviceptr dpt
         return CUDA_SUCCESS;
     });
 }
-
-CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr, size_t, CUmemRangeHandleType,
-                                       unsigned long long) {
-    return call(Entry::kMemGetHandleForAddressRange, Needs::kContext, [&] {
-        // CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0: no network card could use the descriptor.
-        return handle == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
-    });
-}

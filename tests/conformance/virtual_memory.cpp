@@ -267,6 +267,43 @@ void dma_buf_alignment() {
                                                    CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
                   CUDA_SUCCESS);
     EXPECT(descriptor >= 0 && close(descriptor) == 0);
+    EXPECT_RESULT(cu.cuMemGetHandleForAddressRange(&descriptor, memory, 4096 + 512,
+                                                   CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
+                  CUDA_ERROR_INVALID_VALUE);
+    MUST(cu.cuMemFree(memory));
+}
+
+/// Several neighbouring mappings have one descriptor; a gap has none.
+void dma_buf_of_mappings() {
+    need_support();
+    if (attribute(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) == 0) {
+        skip("this driver exports no dma-buf");
+    }
+    const size_t bytes = granularity();
+    CUdeviceptr range = 0;
+    MUST(cu.cuMemAddressReserve(&range, 3 * bytes, 0, 0, 0));
+    for (const CUdeviceptr at : {range, range + bytes}) {
+        CUmemGenericAllocationHandle handle = 0;
+        CUmemAllocationProp prop = properties(kPrivate);
+        prop.allocFlags.gpuDirectRDMACapable = 1;
+        MUST(cu.cuMemCreate(&handle, bytes, &prop, 0));
+        MUST(cu.cuMemMap(at, bytes, 0, handle, 0));
+        MUST(cu.cuMemRelease(handle));
+    }
+    CUmemAccessDesc grant = {};
+    grant.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    grant.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    MUST(cu.cuMemSetAccess(range, 2 * bytes, &grant, 1));
+    int descriptor = -1;
+    EXPECT_RESULT(cu.cuMemGetHandleForAddressRange(&descriptor, range, 2 * bytes,
+                                                   CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
+                  CUDA_SUCCESS);
+    EXPECT(descriptor >= 0 && close(descriptor) == 0);
+    EXPECT(cu.cuMemGetHandleForAddressRange(&descriptor, range, 3 * bytes,
+                                            CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD,
+                                            0) != CUDA_SUCCESS);
+    MUST(cu.cuMemUnmap(range, 2 * bytes));
+    MUST(cu.cuMemAddressFree(range, 3 * bytes));
 }
 
 const Case kCases[] = {
@@ -280,6 +317,7 @@ const Case kCases[] = {
     {"virtual.export_needs_request", export_needs_request},
     {"virtual.shared_by_descriptor", shared_by_descriptor},
     {"virtual.dma_buf_alignment", dma_buf_alignment},
+    {"virtual.dma_buf_of_mappings", dma_buf_of_mappings, Source::kBelieved},
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The main program of the unit tests that need a device: the software one, or with
 // BEELINE_TEST_CUDA=libcuda.so.1 a real one.
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 
 #include "tests/world/device_memory.hpp"
@@ -8,6 +10,7 @@
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
+    setenv("SOFTCUDA_DMA_BUF", "1", 0);
     beeline::test::start_exporter();
     const beeline::cuda::Driver* driver = beeline::world::load_driver();
     if (driver == nullptr) {

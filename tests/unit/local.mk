@@ -14,8 +14,8 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/topo/rails_test.cpp \
 	tests/unit/wire/codec_test.cpp
 verbs_unit_sources = tests/unit/mover/verbs/fake_gpu.hpp tests/unit/mover/verbs/fake_verbs.hpp \
-	tests/unit/mover/verbs/device_test.cpp tests/unit/mover/verbs/parameters_test.cpp \
-	tests/unit/mover/verbs/gid_test.cpp \
+	tests/unit/mover/verbs/affinity_test.cpp tests/unit/mover/verbs/device_test.cpp \
+	tests/unit/mover/verbs/gid_test.cpp tests/unit/mover/verbs/parameters_test.cpp \
 	tests/unit/mover/verbs/refusal_test.cpp tests/unit/mover/verbs/regions_test.cpp
 if HAVE_VERBS
 unit_sources += $(verbs_unit_sources)
@@ -46,6 +46,11 @@ tests_unit_device_tests_SOURCES = tests/unit/device_main.cpp \
 	tests/unit/mover/cuda_ipc/caches_test.cpp tests/unit/mover/cuda_ipc/exporter.cpp tests/unit/mover/cuda_ipc/exporter.hpp \
 	tests/unit/mover/cuda_ipc/handles_test.cpp \
 	tests/world/device_memory.cpp tests/world/device_memory.hpp
+if HAVE_VERBS
+tests_unit_device_tests_SOURCES += tests/unit/mover/verbs/device_memory_test.cpp
+else
+EXTRA_DIST += tests/unit/mover/verbs/device_memory_test.cpp
+endif
 tests_unit_device_tests_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)
 tests_unit_device_tests_LDADD = libcore.la $(GTEST_LIBS)
 EXTRA_tests_unit_device_tests_DEPENDENCIES = libcuda.la libbeeline_kernels.la

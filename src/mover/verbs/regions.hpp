@@ -111,7 +111,8 @@ class Regions {
     std::uint64_t registered_bytes() const noexcept { return bytes_; }
 
  private:
-    struct Entry;
+    struct Entry;                     // entry.hpp
+    static constexpr int kGpus = 64;  // of a process
     using Entries = std::list<std::unique_ptr<Entry>>;
     /// What a card has answered for memory of a GPU.
     struct Verdict {
