@@ -30,6 +30,7 @@
 
 namespace beeline::mover::verbs {
 struct Api;
+enum class Flush : std::uint8_t;
 struct Connection;
 struct Share;
 }  // namespace beeline::mover::verbs
@@ -311,7 +312,8 @@ class Engine {
     void consider_rdma(const Request& request, const Arrived& arrived, Ways& ways) noexcept;
     bool rdma_for_host_sender(Request& request, std::uint32_t sender_chunk);
     Status register_memory(Request& request, bool device);
-    void drop_region(Request& request) noexcept;
+    bool may_be_written(const memory::Pointer& where) noexcept;
+    void drop_region(Request& request, bool failed = false) noexcept;
     void on_rdma_control(std::span<const std::byte> in);
     void poll_rdma(int& events);
     bool rdma_idle() const noexcept;
@@ -331,6 +333,9 @@ class Engine {
     void on_rdma_rails(const wire::RdmaRails& message);
     void start_test(RdmaPeer& to);
     void end_test(RdmaPeer& to) noexcept;
+    void pair_rails(RdmaPeer& to, const wire::RdmaConnect& message);
+    void connect_end(RdmaPeer& to, const wire::RdmaConnect& message);
+    void make_room();
     void check_pattern(RdmaPeer& to, unsigned rail);
     void close_rail(RdmaPeer& to, unsigned rail, const char* why);
     void rails_changed(RdmaPeer& to);
@@ -353,7 +358,13 @@ class Engine {
                       const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes,
                       bool read);
     void move_ended(RdmaMove& move);
-    void flush_device(const Request& request) noexcept;
+    mover::verbs::Flush flush_of(const memory::Pointer& where) noexcept;
+    int poll_lane();
+    void finish_arrived();
+    void give_up_lost();
+    void may_be_lost(const Request& request);
+    void free_slot(Request& request);
+    bool any_connected(const RdmaPeer& to) const noexcept;
     static void on_share_done(mover::verbs::Share* share, Status status);
 
     // trace.cpp: a line for each message

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "engine/device_state.hpp"
 #include "engine/rdma_state.hpp"
+#include "mover/verbs/affinity.hpp"
 #include "mover/verbs/api.hpp"
 #include "protocol/select.hpp"
 #include "wire/codec.hpp"
@@ -68,19 +69,6 @@ mover::verbs::RegionLimits region_limits_of(const config::Params& params) noexce
     return limits;
 }
 
-/// The ports a process uses: those that are up first, then in the devices' order.
-std::vector<const Port*> choose_rails(const mover::verbs::Devices& devices, std::size_t most) {
-    std::vector<const Port*> rails;
-    for (const bool up : {true, false}) {
-        for (const auto& port : devices.ports()) {
-            if (port->up == up && rails.size() < most) {
-                rails.push_back(port.get());
-            }
-        }
-    }
-    return rails;
-}
-
 }  // namespace
 
 RailSet ports_of(const std::vector<const Port*>& rails, RailBits bits) noexcept {
@@ -114,7 +102,11 @@ bool Engine::start_rdma() {
     if (state.api == nullptr || state.devices.open(*state.api, wish_of(params_)) != Status::kOk) {
         return false;
     }
-    state.rails = choose_rails(state.devices, static_cast<std::size_t>(params_.pml_rdma_rails));
+    const cuda::Driver* driver = cuda::Driver::find();
+    state.rails = rails_near(
+        state.devices,
+        driver != nullptr ? mover::verbs::place_of_gpu(*driver) : mover::verbs::GpuPlace{},
+        static_cast<std::size_t>(params_.pml_rdma_rails));
     if (state.rails.empty()) {
         return false;
     }
@@ -156,13 +148,16 @@ Status Engine::register_memory(Request& request, bool device) {
     return Status::kOk;
 }
 
-void Engine::drop_region(Request& request) noexcept {
+/// `failed`: it is registered anew when it is wanted again.
+void Engine::drop_region(Request& request, bool failed) noexcept {
     mover::verbs::Region* region = std::exchange(request.region_, nullptr);
     if (region == nullptr || rdma_ == nullptr || rdma_->regions == nullptr) {
         return;
     }
     if (region->means == mover::verbs::Means::kHost) {
         rdma_->regions->remove(region);
+    } else if (failed) {
+        rdma_->regions->discard(region);
     } else {
         rdma_->regions->release(region);
     }
@@ -198,6 +193,18 @@ bool Engine::offer_rdma(Request& request, wire::Rts& rts) {
     return true;
 }
 
+/// Whether cards may write to this device memory, as far as is known.
+bool Engine::may_be_written(const memory::Pointer& where) noexcept {
+    if (flush_of(where) == mover::verbs::Flush::kRead) {
+        log_once(LogLevel::kWarning, "rdma.flush",
+                 "GPU %d can neither order nor flush what a network card writes: messages to it "
+                 "from other nodes go through host memory",
+                 where.device);
+        return false;
+    }
+    return rdma_->regions->may_register(where, rdma_->ports);
+}
+
 /// What the receiver can do with an offer of registered memory.
 void Engine::consider_rdma(const Request& request, const Arrived& arrived, Ways& ways) noexcept {
     protocol::Situation& situation = ways.situation;
@@ -209,8 +216,7 @@ void Engine::consider_rdma(const Request& request, const Arrived& arrived, Ways&
         const memory::Pointer& where = request.where_;
         situation.receiver.registers =
             where.kind == memory::Kind::kDevice
-                ? (rdma_->regions->may_register(where, rdma_->ports) ? Reason::kDirect
-                                                                     : Reason::kNotRegistered)
+                ? (may_be_written(where) ? Reason::kDirect : Reason::kNotRegistered)
             : where.kind == memory::Kind::kManaged                 ? Reason::kNotRegistered
             : request.outcome.bytes >= params_.pml_rdma_host_limit ? Reason::kDirect
                                                                    : Reason::kReceiverHost;
@@ -224,7 +230,7 @@ bool Engine::rdma_for_host_sender(Request& request, std::uint32_t sender_chunk) 
         request.peer_->rdma_refused || request.data_ == nullptr ||
         request.where_.kind != memory::Kind::kDevice ||
         request.outcome.bytes < params_.pml_rdma_host_limit || !start_rdma() ||
-        !rdma_->regions->may_register(request.where_, rdma_->ports)) {
+        !may_be_written(request.where_)) {
         return false;
     }
     Ways ways;
@@ -262,7 +268,7 @@ void Engine::poll_rdma(int& events) {
     if (!state.usable) {
         return;
     }
-    events += static_cast<int>(state.lane->poll());
+    events += poll_lane();
     if (!state.changed.empty()) {
         for (RdmaPeer* peer : std::exchange(state.changed, {})) {
             rails_changed(*peer);
@@ -286,6 +292,9 @@ void Engine::poll_rdma(int& events) {
         }
     }
     if (state.polls % kClockEvery == 0) {
+        if (!state.lost.empty()) {
+            give_up_lost();
+        }
         for (const auto& peer : state.peers) {
             if (peer->tests != 0 && Clock::now() > peer->test_until) {
                 for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
@@ -302,7 +311,8 @@ bool Engine::rdma_idle() const noexcept {
     if (!rdma_->usable) {
         return true;
     }
-    return rdma_->lane->idle() && rdma_->changed.empty() && rdma_->moves == 0;
+    return rdma_->lane->idle() && rdma_->changed.empty() && rdma_->moves == 0 &&
+           rdma_->arrived.empty();
 }
 
 /// Before the end: no connection is needed any more.

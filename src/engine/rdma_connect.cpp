@@ -7,9 +7,11 @@
 // start, and both learn when the other listens. Then each writes a pattern into the other's test
 // memory over every rail: a receiver asks only for what goes over rails by which the pattern has
 // come as it should.
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <tuple>
 #include <utility>
 
 #include "base/log.hpp"
@@ -29,6 +31,22 @@ constexpr std::size_t kTestBytes = 2 * wire::kMaxRails * kPatternBytes;  // in, 
 constexpr std::uint32_t kTestImmediate = UINT32_MAX;                     // no slot has this number
 constexpr unsigned kMostDoublings = 6;
 constexpr unsigned kMostRounds = 64;  // of polling, before a rail is closed
+
+/// How many leading bits two addresses share, of those that tell networks apart: an IPv4 address'
+/// first 24, else the subnet prefix.
+unsigned common_bits(const mover::verbs::Gid& own, std::span<const std::byte> theirs) noexcept {
+    const bool ipv4 = mover::verbs::scope_of(own) == mover::verbs::GidScope::kIpv4;
+    const unsigned most = ipv4 ? 96 + 24 : 64;
+    unsigned common = 0;
+    for (unsigned i = 0; i < own.size(); ++i) {
+        const unsigned differ = own[i] ^ std::to_integer<unsigned>(theirs[i]);
+        common += differ == 0 ? 8 : static_cast<unsigned>(std::countl_zero(differ)) - 24;
+        if (differ != 0) {
+            break;
+        }
+    }
+    return std::min(common, most);
+}
 
 /// What the end `epoch` expects by a rail.
 void make_pattern(std::span<std::byte> out, std::uint32_t epoch, unsigned rail) noexcept {
@@ -68,17 +86,18 @@ Engine::RdmaPeer* Engine::rdma_named(std::uint64_t name) {
     return &rdma_peer(*found->second);
 }
 
+bool Engine::any_connected(const RdmaPeer& to) const noexcept {
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        if (to.connection.connected(rail)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// kOk: there is one; kRetry: it is being made; otherwise there is none now. A new one, or one with
 /// more rails, is started only when `may_start`.
 Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
-    const auto usable = [&] {
-        for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
-            if (to.connection.connected(rail)) {
-                return true;
-            }
-        }
-        return false;
-    };
     switch (to.state) {
         case RdmaPeer::State::kRefused:
             return Status::kUnsupported;
@@ -91,7 +110,8 @@ Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
                                     rdma_->rails[rail]->up);
             }
             const bool idle = to.sends == 0 && to.receives == 0;
-            if (usable() && !(may_start && broken && idle && Clock::now() >= to.retry_at)) {
+            if (any_connected(to) &&
+                !(may_start && broken && idle && Clock::now() >= to.retry_at)) {
                 return Status::kOk;
             }
             if (!may_start || !idle || Clock::now() < to.retry_at) {
@@ -117,6 +137,7 @@ Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
 bool Engine::open_end(RdmaPeer& to) {
     close_end(to);
     end_test(to);
+    make_room();
     std::uint64_t drawn = random_secret();
     to.epoch = static_cast<std::uint32_t>(drawn) | 1U;
     to.peer_epoch = 0;
@@ -148,6 +169,31 @@ bool Engine::open_end(RdmaPeer& to) {
     }
     to.state = RdmaPeer::State::kConnecting;
     return true;
+}
+
+/// Closes the connection that was not used for longest, if there are as many as may be.
+void Engine::make_room() {
+    const auto open = [&](const RdmaPeer& peer) { return peer.epoch != 0; };
+    RdmaPeer* oldest = nullptr;
+    std::size_t count = 0;
+    for (const auto& peer : rdma_->peers) {
+        count += open(*peer) ? 1 : 0;
+        if (open(*peer) && peer->state == RdmaPeer::State::kReady && peer->sends == 0 &&
+            peer->receives == 0 && peer->tests == 0 &&
+            (oldest == nullptr || peer->used < oldest->used)) {
+            oldest = peer.get();
+        }
+    }
+    if (count < static_cast<std::size_t>(params_.pml_rdma_connections) || oldest == nullptr) {
+        return;
+    }
+    wire::RdmaRails message;
+    message.from = own_name();
+    message.epoch = oldest->epoch;
+    message.peer_epoch = oldest->peer_epoch;
+    message.closed = wire::detail::kRailBits;
+    close_end(*oldest);
+    control(*oldest->peer, std::as_bytes(std::span(&message, 1)));
 }
 
 /// Closes all rails: the shares under way end, and their messages are moved another way.
@@ -217,25 +263,7 @@ void Engine::on_rdma_connect(const wire::RdmaConnect& message) {
             refuse_connection(message.from, Reason::kRdmaFailed);
             return;
         }
-        to.peer_epoch = message.epoch;
-        for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
-            const wire::RailEnd& end = message.ends[rail];
-            if (to.connection.links[rail].state != Link::State::kMade) {
-                continue;
-            }
-            mover::verbs::PairEnd other;
-            std::memcpy(other.gid.data(), end.gid.data(), end.gid.size());
-            other.number = end.queue_pair;
-            other.sequence = end.sequence;
-            other.lid = end.lid;
-            other.mtu = end.mtu;
-            if (end.queue_pair == 0 ||
-                rdma_->lane->connect(to.connection, rail, other) != Status::kOk) {
-                rdma_->lane->close(to.connection, rail, end.queue_pair != 0);
-            }
-        }
-        to.test_address = message.test_address;
-        to.test_keys = message.test_keys;
+        connect_end(to, message);
         send_end(to);
     }
     if (message.peer_epoch == to.epoch && !to.peer_connected) {
@@ -243,6 +271,66 @@ void Engine::on_rdma_connect(const wire::RdmaConnect& message) {
         start_test(to);
     }
     rdma_->changed.push_back(&to);
+}
+
+/// Which rails face each other: those whose addresses have most in common, as the ports of one
+/// subnet have, then those that come first on both sides. Both ends find the same.
+void Engine::pair_rails(RdmaPeer& to, const wire::RdmaConnect& message) {
+    struct Facing {
+        unsigned common;  // bits of the addresses
+        unsigned own;
+        unsigned theirs;
+    };
+    std::vector<Facing> all;
+    for (unsigned own = 0; own < rdma_->rails.size(); ++own) {
+        for (unsigned theirs = 0; theirs < wire::kMaxRails; ++theirs) {
+            if (to.connection.links[own].state == Link::State::kMade &&
+                message.ends[theirs].queue_pair != 0) {
+                all.push_back(
+                    {common_bits(to.connection.links[own].pair.end().gid, message.ends[theirs].gid),
+                     own, theirs});
+            }
+        }
+    }
+    const bool first = own_name() < message.from;
+    std::sort(all.begin(), all.end(), [first](const Facing& a, const Facing& b) {
+        return std::tuple(b.common, a.own + a.theirs, first ? a.own : a.theirs) <
+               std::tuple(a.common, b.own + b.theirs, first ? b.own : b.theirs);
+    });
+    to.other.fill(RdmaPeer::kNoRail);
+    RailBits taken = 0;
+    for (const Facing& pair : all) {
+        if (to.other[pair.own] == RdmaPeer::kNoRail && (taken & bit(pair.theirs)) == 0) {
+            to.other[pair.own] = static_cast<std::uint8_t>(pair.theirs);
+            taken |= bit(pair.theirs);
+        }
+    }
+}
+
+void Engine::connect_end(RdmaPeer& to, const wire::RdmaConnect& message) {
+    pair_rails(to, message);
+    to.peer_epoch = message.epoch;
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        if (to.connection.links[rail].state != Link::State::kMade) {
+            continue;
+        }
+        if (to.other[rail] == RdmaPeer::kNoRail) {
+            rdma_->lane->close(to.connection, rail, false);
+            continue;
+        }
+        const wire::RailEnd& end = message.ends[to.other[rail]];
+        mover::verbs::PairEnd other;
+        std::memcpy(other.gid.data(), end.gid.data(), end.gid.size());
+        other.number = end.queue_pair;
+        other.sequence = end.sequence;
+        other.lid = end.lid;
+        other.mtu = end.mtu;
+        if (rdma_->lane->connect(to.connection, rail, other) != Status::kOk) {
+            rdma_->lane->close(to.connection, rail, true);
+        }
+    }
+    to.test_address = message.test_address;
+    to.test_keys = message.test_keys;
 }
 
 /// Writes the pattern that the other end expects.
@@ -254,7 +342,8 @@ void Engine::start_test(RdmaPeer& to) {
             continue;
         }
         std::byte* pattern = out + rail * kPatternBytes;
-        make_pattern({pattern, kPatternBytes}, to.peer_epoch, rail);
+        const unsigned theirs = to.other[rail];
+        make_pattern({pattern, kPatternBytes}, to.peer_epoch, theirs);
         mover::verbs::Share& share = to.test_shares[rail];
         share = {};
         share.owner = &to;
@@ -266,9 +355,9 @@ void Engine::start_test(RdmaPeer& to) {
         share.tells = true;
         share.immediate = kTestImmediate;
         share.local = reinterpret_cast<std::uint64_t>(pattern);
-        share.remote = to.test_address + rail * kPatternBytes;
+        share.remote = to.test_address + theirs * kPatternBytes;
         share.local_key = to.test_region->keys[rdma_->rails[rail]->rail].local;
-        share.remote_key = to.test_keys[rail];
+        share.remote_key = to.test_keys[theirs];
         share.bytes = kPatternBytes;
         ++to.tests;
         rdma_->lane->start(to.connection, rail, share);
@@ -342,12 +431,18 @@ void Engine::on_rdma_rails(const wire::RdmaRails& message) {
         return;  // of a connection that is gone
     }
     // What has come by a rail before it broke is known to its completion queue.
-    for (unsigned rounds = 0; rounds < kMostRounds && rdma_->lane->poll() != 0; ++rounds) {
+    for (unsigned rounds = 0; rounds < kMostRounds && poll_lane() != 0; ++rounds) {
     }
-    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
-        if ((message.broken & bit(rail)) != 0) {
-            rdma_->lane->close(to->connection, rail, true);
+    for (unsigned theirs = 0; theirs < wire::kMaxRails; ++theirs) {
+        if (((message.broken | message.closed) & bit(theirs)) != 0) {
+            if (const std::uint8_t rail = to->own_rail(theirs); rail != RdmaPeer::kNoRail) {
+                rdma_->lane->close(to->connection, rail, message.closed == 0);
+            }
         }
+    }
+    if (message.closed != 0) {
+        rdma_->changed.push_back(to);
+        return;
     }
     connection_failed(*to);
     rdma_->changed.push_back(to);
@@ -355,7 +450,8 @@ void Engine::on_rdma_rails(const wire::RdmaRails& message) {
 
 /// Looks whether a connection is ready, or will never be; then its receives go on.
 void Engine::rails_changed(RdmaPeer& to) {
-    if (to.state == RdmaPeer::State::kConnecting && to.peer_epoch != 0) {
+    // A pattern may overtake the message that starts the own test.
+    if (to.state == RdmaPeer::State::kConnecting && to.peer_connected) {
         bool waits = false;
         bool any = false;
         bool all = true;
@@ -380,6 +476,13 @@ void Engine::rails_changed(RdmaPeer& to) {
     }
     if (to.tests == 0) {
         end_test(to);
+    }
+    if (!any_connected(to)) {
+        for (const RdmaSlot& slot : rdma_->slots) {
+            if (slot.request != nullptr && slot.from == &to) {
+                may_be_lost(*slot.request);
+            }
+        }
     }
     for (PendingWays& waiting : std::exchange(to.waiting, {})) {
         take_way(*waiting.request, waiting.ways);

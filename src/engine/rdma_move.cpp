@@ -72,9 +72,11 @@ Status Engine::take_rdma(Request& request, Ways& ways, bool read) {
     RailBits up = 0;
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
         const mover::verbs::Port& port = *rdma_->rails[rail];
-        const bool offered = ways.rdma.rails == 0 || (ways.rdma.rails & bit(rail)) != 0;
-        if (offered && from.connection.connected(rail) &&
-            (request.region_->rails >> port.rail & 1U) != 0) {
+        if (!from.connection.connected(rail)) {
+            continue;
+        }
+        const bool offered = ways.rdma.rails == 0 || (ways.rdma.rails & bit(from.other[rail])) != 0;
+        if (offered && (request.region_->rails >> port.rail & 1U) != 0) {
             usable |= bit(rail);
             up |= port.up ? bit(rail) : RailBits{0};
         }
@@ -90,6 +92,7 @@ Status Engine::take_rdma(Request& request, Ways& ways, bool read) {
     const RailBits rails = first_of(usable, worth);
     request.outcome.path = protocol::Path::kRdma;
     ++from.receives;
+    from.used = ++rdma_->messages;
     return read ? start_read(request, ways, from, rails) : ask_write(request, ways, from, rails);
 }
 
@@ -141,42 +144,119 @@ void Engine::written(RdmaPeer& from, unsigned rail, std::uint32_t immediate) {
     if (slot->missing != 0) {
         return;
     }
-    Request& request = *std::exchange(slot->request, nullptr);
-    rdma_->free_slots.push_back(index);
-    --from.receives;
+    Request& request = *slot->request;
+    free_slot(request);
     Ways ways;
     resume(request, ways);
-    request.awaits_ = Request::Awaits::kNothing;
-    flush_device(request);
-    drop_region(request);
-    request.outcome.reason = Reason::kDirect;
-    receive_done(request, Status::kOk);
+    rdma_->arrived.push_back(&request);
 }
 
-/// Makes what a card has written into device memory visible to the device, where its completion is
-/// not enough for that.
-void Engine::flush_device(const Request& request) noexcept {
+/// How to make what a card has written into a device's memory visible to the device.
+mover::verbs::Flush Engine::flush_of(const memory::Pointer& where) noexcept {
     using namespace mover::verbs;
-    if (request.where_.kind != memory::Kind::kDevice) {
-        return;
+    const auto known = rdma_->flushes.find(where.device);
+    if (known != rdma_->flushes.end()) {
+        return known->second;
     }
-    const int device = request.where_.device;
-    auto known = rdma_->flushes.find(device);
-    if (known == rdma_->flushes.end()) {
-        enum { kAuto, kAlways, kNever };  // pml_beeline_rdma_flush
-        const WriteOrdering ordering = write_ordering_of(request.where_);
-        Flush needed = flush_needed(ordering, Reader::kAllDevices);
-        if (params_.pml_rdma_flush == kAlways && needed == Flush::kNone) {
-            needed = Flush::kCall;
-        } else if (params_.pml_rdma_flush == kNever) {
-            needed = Flush::kNone;
+    enum { kAuto, kAlways, kNever };  // pml_beeline_rdma_flush
+    Flush needed = flush_needed(write_ordering_of(where), Reader::kAllDevices);
+    if (params_.pml_rdma_flush == kAlways && needed == Flush::kNone) {
+        needed = Flush::kCall;
+    } else if (params_.pml_rdma_flush == kNever) {
+        needed = Flush::kNone;
+    }
+    return rdma_->flushes.emplace(where.device, needed).first->second;
+}
+
+/// Handles completions; what has come whole is ended. The number of events.
+int Engine::poll_lane() {
+    const auto events = static_cast<int>(rdma_->lane->poll());
+    if (!rdma_->arrived.empty()) {
+        finish_arrived();
+    }
+    return events;
+}
+
+/// Ends the messages that have come, with one flush for all of a device.
+void Engine::finish_arrived() {
+    using namespace mover::verbs;
+    std::vector<std::pair<int, Status>> flushed;  // by device
+    for (Request* request : std::exchange(rdma_->arrived, {})) {
+        const memory::Pointer& where = request->where_;
+        Status status = Status::kOk;
+        if (where.kind == memory::Kind::kDevice && flush_of(where) == Flush::kCall) {
+            const auto done = std::find_if(flushed.begin(), flushed.end(), [&](const auto& one) {
+                return one.first == where.device;
+            });
+            if (done == flushed.end()) {
+                ++rdma_->counters.flushes;
+                flushed.emplace_back(where.device, flush_writes(where, Reader::kAllDevices));
+                status = flushed.back().second;
+            } else {
+                status = done->second;
+            }
         }
-        known = rdma_->flushes.emplace(device, needed).first;
+        drop_region(*request);
+        request->outcome.reason = Reason::kDirect;
+        receive_done(*request, status);
     }
-    if (known->second != Flush::kNone) {
-        ++rdma_->counters.flushes;
-        flush_writes(request.where_, Reader::kAllDevices);
+}
+
+/// Notes a request that waits for a peer to which no rail is left: only for so long.
+void Engine::may_be_lost(const Request& request) {
+    for (const RdmaState::Lost& known : rdma_->lost) {
+        if (known.id == request.id_) {
+            return;
+        }
     }
+    rdma_->lost.push_back(
+        {request.id_, Clock::now() + std::chrono::seconds(params_.pml_rdma_peer_limit)});
+}
+
+/// Ends what has waited too long for a peer that answers nothing.
+void Engine::give_up_lost() {
+    const Clock::time_point now = Clock::now();
+    std::vector<RdmaState::Lost> still;
+    for (const RdmaState::Lost& lost : std::exchange(rdma_->lost, {})) {
+        Request* request = table_.find(lost.id);
+        const bool waits = request != nullptr && (request->kind_ == Request::Kind::kSend
+                                                      ? request->awaits_ == Request::Awaits::kAnswer
+                                                      : request->awaits_ == Request::Awaits::kRdma);
+        if (!waits) {
+            continue;
+        }
+        if (now < lost.limit) {
+            still.push_back(lost);
+            continue;
+        }
+        const bool send = request->kind_ == Request::Kind::kSend;
+        log(LogLevel::kError,
+            "rank %d of communicator %u (process %lld of another node) has said nothing for %d s "
+            "since RDMA to it failed: a message of %zu bytes %s it ends with an error",
+            send ? request->destination_ : request->outcome.source, request->communicator_->id,
+            static_cast<long long>(request->peer_->address.shm.pid), params_.pml_rdma_peer_limit,
+            send ? request->buffer_.bytes : request->outcome.bytes, send ? "to" : "from");
+        if (send) {
+            send_done(*request, protocol::Path::kRdma, Status::kUnreachable);
+            continue;
+        }
+        free_slot(*request);
+        Ways ways;
+        resume(*request, ways);
+        drop_region(*request);
+        receive_done(*request, Status::kUnreachable);
+    }
+    rdma_->lost.insert(rdma_->lost.end(), still.begin(), still.end());
+}
+
+/// Late immediates find nothing from now on.
+void Engine::free_slot(Request& request) {
+    const std::uint32_t index = request.slot_ & kMostSlots;
+    RdmaSlot& slot = rdma_->slots[index];
+    slot.request = nullptr;
+    --slot.from->receives;
+    rdma_->free_slots.push_back(index);
+    request.awaits_ = Request::Awaits::kNothing;
 }
 
 /// The sender's side: writes, or says why not.
@@ -200,16 +280,27 @@ void Engine::on_rdma_put(const wire::RdmaPut& put) {
         return;
     }
     auto* to = static_cast<RdmaPeer*>(request->peer_->rdma);
+    // The receiver's numbers of rails, and this process's.
     bool connected = to != nullptr;
-    for (unsigned rail = 0; connected && rail < wire::kMaxRails; ++rail) {
-        connected = (put.rails & bit(rail)) == 0 || to->connection.connected(rail);
+    RailBits rails = 0;
+    std::array<std::uint32_t, wire::kMaxRails> keys{};
+    for (unsigned theirs = 0; connected && theirs < wire::kMaxRails; ++theirs) {
+        if ((put.rails & bit(theirs)) == 0) {
+            continue;
+        }
+        const std::uint8_t rail = to->own_rail(theirs);
+        connected = rail != RdmaPeer::kNoRail;
+        if (connected) {
+            rails |= bit(rail);
+            keys[rail] = put.keys[theirs];
+        }
     }
     if (!connected) {
         refuse_write(*request, put, Reason::kRdmaFailed);
         return;
     }
     if (register_memory(*request, request->where_.kind == memory::Kind::kDevice) != Status::kOk ||
-        (ports_of(rdma_->rails, put.rails) & ~request->region_->rails) != 0) {
+        (ports_of(rdma_->rails, rails) & ~request->region_->rails) != 0) {
         refuse_write(*request, put, Reason::kNotRegistered);
         return;
     }
@@ -225,7 +316,8 @@ void Engine::on_rdma_put(const wire::RdmaPut& put) {
     move.receiver_request = put.receiver_request;
     move.immediate = put.immediate;
     ++to->sends;
-    start_shares(move, put.rails, put.address, put.keys, put.bytes, false);
+    to->used = ++rdma_->messages;
+    start_shares(move, rails, put.address, keys, put.bytes, false);
 }
 
 /// Asks that came while UCX still held the sender's data.
@@ -261,14 +353,11 @@ void Engine::on_rdma_failed(const wire::RdmaFailed& failed) {
         control(*from->peer, std::as_bytes(std::span(&fin, 1)));
         return;
     }
-    const std::uint32_t index = request->slot_ & kMostSlots;
-    rdma_->slots[index].request = nullptr;
-    rdma_->free_slots.push_back(index);
-    --from->receives;
+    free_slot(*request);
+    drop_region(*request, true);
     ++rdma_->counters.retries;
     Ways ways;
     resume(*request, ways);
-    request->awaits_ = Request::Awaits::kNothing;
     ++ways.rdma_failed;
     const Reason reason =
         failed.reason < protocol::kReasons ? Reason{failed.reason} : Reason::kRdmaFailed;
@@ -292,7 +381,13 @@ Status Engine::start_read(Request& request, Ways& ways, RdmaPeer& from, RailBits
     move.request = &request;
     move.to = &from;
     move.read = true;
-    start_shares(move, rails, ways.rdma.address, ways.rdma.keys, request.wanted_, true);
+    std::array<std::uint32_t, wire::kMaxRails> keys{};
+    for (unsigned rail = 0; rail < wire::kMaxRails; ++rail) {
+        if ((rails & bit(rail)) != 0) {
+            keys[rail] = ways.rdma.keys[from.other[rail]];
+        }
+    }
+    start_shares(move, rails, ways.rdma.address, keys, request.wanted_, true);
     return Status::kOk;
 }
 
@@ -368,7 +463,11 @@ void Engine::move_ended(RdmaMove& move) {
             return;
         }
         ++rdma_->counters.retries;
+        drop_region(request, true);
         request.awaits_ = Request::Awaits::kAnswer;
+        if (!any_connected(*ended.to)) {
+            may_be_lost(request);
+        }
         wire::RdmaFailed failed;
         failed.from = own_name();
         failed.sender_request = request.id_;
@@ -382,16 +481,14 @@ void Engine::move_ended(RdmaMove& move) {
     Ways ways;
     resume(request, ways);
     if (!ended.failed) {
-        flush_device(request);
-        drop_region(request);
         wire::Fin fin;
         fin.sender_request = request.remote_id_;
         fin.path = static_cast<std::uint8_t>(protocol::Path::kRdma);
         control(*request.peer_, std::as_bytes(std::span(&fin, 1)));
-        request.outcome.reason = Reason::kDirect;
-        receive_done(request, Status::kOk);
+        rdma_->arrived.push_back(&request);
         return;
     }
+    drop_region(request, true);
     ++rdma_->counters.retries;
     ++ways.rdma_failed;
     request.outcome.reason = Reason::kRdmaFailed;

@@ -57,8 +57,22 @@ struct Engine::RdmaPeer {
     mover::verbs::Region* test_region = nullptr;
     std::uint64_t test_address = 0;  ///< at the peer
     std::array<std::uint32_t, wire::kMaxRails> test_keys{};
+    /// By rail of this process: the peer's rail that it is connected to; kNoRail: none.
+    std::array<std::uint8_t, wire::kMaxRails> other{};
+    std::uint64_t used = 0;  ///< when, in messages
     std::array<mover::verbs::Share, wire::kMaxRails> test_shares;
     mover::verbs::Connection connection;
+
+    static constexpr std::uint8_t kNoRail = UINT8_MAX;
+    /// The rail of this process that is connected to the peer's; kNoRail when none is.
+    std::uint8_t own_rail(unsigned theirs) const noexcept {
+        for (std::uint8_t rail = 0; rail < other.size(); ++rail) {
+            if (other[rail] == theirs && connection.connected(rail)) {
+                return rail;
+            }
+        }
+        return kNoRail;
+    }
     std::deque<PendingWays> waiting;  ///< receives, for the connection
 };
 
@@ -101,8 +115,15 @@ struct Engine::RdmaState {
     std::vector<RdmaPeer*> changed;              ///< to be looked at after the lane's poll
     std::deque<wire::RdmaPut> early;             ///< while UCX still holds the sender's data
     std::map<int, mover::verbs::Flush> flushes;  ///< by device
-    std::vector<RdmaMove*> failed;               ///< moves with nothing under way any more
-    std::size_t moves = 0;                       ///< under way
+    std::vector<Request*> arrived;               ///< written whole, to be flushed and ended
+    struct Lost {
+        std::uint64_t id = 0;
+        Clock::time_point limit;
+    };
+    std::vector<Lost> lost;         ///< requests that wait for a peer whose rails are all broken
+    std::uint64_t messages = 0;     ///< a clock for RdmaPeer::used
+    std::vector<RdmaMove*> failed;  ///< moves with nothing under way any more
+    std::size_t moves = 0;          ///< under way
     unsigned polls = 0;
     bool closing = false;
     RdmaCounters counters;
