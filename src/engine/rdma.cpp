@@ -84,6 +84,9 @@ RailSet ports_of(const std::vector<const Port*>& rails, RailBits bits) noexcept 
 Engine::RdmaState::~RdmaState() {
     lane.reset();
     peers.clear();
+    if (regions != nullptr) {
+        landings.release(*regions);
+    }
     regions.reset();
     devices.close();
 }
@@ -145,6 +148,9 @@ Status Engine::register_memory(Request& request, bool device) {
         return region.status();
     }
     request.region_ = *region;
+    if (device && rdma_->device.driver == nullptr) {
+        rdma_->device = request.where_;
+    }
     return Status::kOk;
 }
 
@@ -201,6 +207,9 @@ bool Engine::may_be_written(const memory::Pointer& where) noexcept {
                  "from other nodes go through host memory",
                  where.device);
         return false;
+    }
+    if (rdma_->device.driver == nullptr) {
+        rdma_->device = where;
     }
     return rdma_->regions->may_register(where, rdma_->ports);
 }
