@@ -36,7 +36,7 @@ mca_pml_beeline_la_LDFLAGS = $(plugin_ldflags)
 mca_pml_beeline_la_LIBADD = $(plugin_libadd)
 mca_pml_beeline_la_DEPENDENCIES = $(plugin_depends)
 mca_coll_beeline_la_SOURCES = $(plugin_common_sources) \
-	plugin/coll/component.cpp plugin/coll/entries.def plugin/coll/module.cpp plugin/coll/module.hpp \
+	plugin/coll/component.cpp plugin/coll/entries.def plugin/coll/module.cpp plugin/coll/handed.hpp plugin/coll/module.hpp \
 	plugin/coll/report.cpp plugin/coll/report.hpp plugin/coll/request.cpp plugin/coll/request.hpp \
 	plugin/coll/fused_call.cpp plugin/coll/fused_call.hpp \
 	plugin/coll/flat.cpp plugin/coll/flat.hpp plugin/coll/resolve.cpp plugin/coll/resolve.hpp \

@@ -76,6 +76,12 @@ beeline::coll::select::FusedFacts ask_fused(Schedules& schedules, const beeline:
 
 }  // namespace
 
+bool may_fuse(const Schedules& schedules) noexcept {
+    const config::Params& params = *schedules.settings().params;
+    return params.coll_fused ||
+           beeline::coll::select::wanted(Collective::kAllreduce, params).starts_with("fused_");
+}
+
 void prefer_fused(Schedules& schedules, const beeline::coll::Call& call, ompi_communicator_t* comm,
                   const beeline::coll::select::Facts& facts,
                   beeline::coll::select::Choice& choice) {

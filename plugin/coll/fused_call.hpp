@@ -9,6 +9,9 @@
 
 namespace beeline::plugin::coll {
 
+/// Whether fused algorithms may serve some call on the communicator.
+bool may_fuse(const Schedules& schedules) noexcept;
+
 /// Takes one kernel instead of the schedule chosen for a blocking allreduce, where it can and
 /// should, from facts equal on all ranks. The ranks may exchange messages to find out. (Other forms
 /// are never fused: a kernel that waits for ranks which do something else meanwhile could stand in

@@ -17,6 +17,7 @@ void construct(opal_object_t* object) noexcept {
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
     new (&module->schedules) Schedules;
+    new (&module->handed) HandedOver;
     new (&module->blocking) ScheduleCall;
 }
 

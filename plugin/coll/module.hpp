@@ -2,6 +2,7 @@
 // The collective module: for each entry point, whom it wraps.
 #pragma once
 
+#include "plugin/coll/handed.hpp"
 #include "plugin/coll/schedule_call.hpp"
 #include "plugin/coll/schedules.hpp"
 #include "plugin/compat/ompi.hpp"
@@ -17,6 +18,7 @@ struct Module {
 #include "plugin/coll/entries.def"
 #undef BEELINE_ENTRY
     Schedules schedules;
+    HandedOver handed;
     ScheduleCall blocking;  ///< of the blocking calls, which follow one another
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "plugin/coll/fused_call.hpp"
-#include "plugin/coll/parameters.hpp"
 #include "plugin/machine.hpp"
 
 namespace beeline::plugin::coll {
@@ -39,6 +38,7 @@ bool ScheduleCall::prepare(Schedules& schedules, const Scheduled& family, const 
     call_.cut = family.cut;
     call_.commutative = op == nullptr || ompi_op_is_commute(op);
     work_ = Work::kSchedule;
+    handed_over_ = false;
     described_ = Status::kOk;
     input_.clear();
     output_.clear();
@@ -60,7 +60,6 @@ bool ScheduleCall::describe_call(const Scheduled& family, const Buffers& buffers
 
 /// Only facts that are equal on all ranks may count here.
 bool ScheduleCall::choose(const Scheduled& family, ompi_communicator_t* comm, Form form) {
-    follow_parameter(family.collective);
     beeline::coll::select::Facts facts;
     facts.request.collective = family.collective;
     facts.request.size = ompi_comm_size(comm);
@@ -87,6 +86,7 @@ bool ScheduleCall::choose(const Scheduled& family, ompi_communicator_t* comm, Fo
     if (work_ == Work::kSchedule && beeline::coll::select::is_fused(choice_.algorithm)) {
         work_ = Work::kKernel;
     }
+    handed_over_ = choice_.algorithm == nullptr && !may_fuse(*schedules_);
     return choice_.algorithm != nullptr;
 }
 

@@ -27,6 +27,10 @@ class ScheduleCall {
     bool prepare(Schedules& schedules, const Scheduled& family, const Buffers& buffers, int root,
                  ompi_op_t* op, ompi_communicator_t* comm, Form form);
 
+    /// After prepare() was false: whether the previous module was chosen, and would be for every
+    /// call of this likeness.
+    bool handed_over() const noexcept { return handed_over_; }
+
     /// Starts. Where memory for the data is refused, the call goes on and fails on all ranks that
     /// depend on this one. Only when not even the smallest memory can be had, this fails: nothing
     /// is under way then, and peers may wait for this rank, as for one that never made the call.
@@ -59,6 +63,7 @@ class ScheduleCall {
     /// What there is to do, on all ranks.
     enum class Work : unsigned char { kNothing, kKernel, kSchedule };
     Work work_ = Work::kNothing;
+    bool handed_over_ = false;
     Flat input_;
     Flat output_;
     Status described_ = Status::kOk;

@@ -5,7 +5,9 @@
 #include <tuple>
 
 #include "cuda/driver.hpp"
+#include "memory/always_host.hpp"
 #include "plugin/coll/module.hpp"
+#include "plugin/coll/parameters.hpp"
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
 #include "plugin/coll/schedule_request.hpp"
@@ -29,12 +31,12 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         Arguments arguments(a...);
         auto* module = reinterpret_cast<Module*>(std::get<kModule>(arguments));
         std::get<kModule>(arguments) = module->*Owner;
-        const bool scheduled = may_be_scheduled(module, arguments);
-        // Where no driver is loaded, no buffer can be a device's.
-        if (scheduled || (kHasData && cuda::Driver::find() != nullptr)) {
+        Likeness likeness;
+        const bool scheduled = may_be_scheduled(module, arguments, likeness);
+        if (scheduled || may_be_on_device(arguments)) {
             const Buffers buffers = resolve<S>(std::as_const(arguments));
             int outcome = OMPI_SUCCESS;
-            if ((scheduled && by_schedule(module, arguments, buffers, outcome)) ||
+            if ((scheduled && by_schedule(module, arguments, buffers, likeness, outcome)) ||
                 (kHasData && staged(module, arguments, buffers, outcome))) {
                 return outcome;
             }
@@ -60,12 +62,82 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         }
     }
 
-    static bool may_be_scheduled(Module* module, const Arguments& arguments) {
+    /// Whether the likeness of a call can be told from its arguments alone, without knowing whose
+    /// are significant.
+    static constexpr bool kAlike =
+        kFamily.served && kFamily.sizes_known &&
+        (!kHasData || S.root < 0 || S.broadcast || S.send.type == S.receive.type) &&
+        (kFamily.cut == beeline::coll::plan::Cut::kEqual ||
+         kFamily.cut == beeline::coll::plan::Cut::kEven);
+
+    template <Side One>
+    static std::size_t bytes_of(const Arguments& arguments) noexcept {
+        return static_cast<std::size_t>(std::get<One.count>(arguments)) *
+               std::get<One.type>(arguments)->super.size;
+    }
+
+    static Likeness likeness_of(const Module* module, const Arguments& arguments) noexcept {
+        Likeness call;
+        call.entry = E;
+        call.word = beeline::coll::select::wanted_index(kFamily.collective,
+                                                        *module->schedules.settings().params);
+        if constexpr (S.root >= 0) {
+            call.root = std::get<S.root>(arguments);
+        }
+        if constexpr (kHasData) {
+            call.received = bytes_of<S.receive>(arguments);
+        }
+        if constexpr (S.in_place == InPlace::kSend) {
+            call.in_place = std::get<S.send.address>(arguments) == MPI_IN_PLACE;
+        }
+        if constexpr (S.send.amount != Amount::kNothing) {
+            call.sent = call.in_place ? 0 : bytes_of<S.send>(arguments);
+        }
+        if (const ompi_op_t* op = operation_of(arguments); op != nullptr) {
+            call.commutative = ompi_op_is_commute(const_cast<ompi_op_t*>(op));
+        }
+        return call;
+    }
+
+    static bool may_be_scheduled(Module* module, const Arguments& arguments, Likeness& likeness) {
         if constexpr (kFamily.served) {
-            return module->schedules.serves(comm_of(arguments), kFamily.collective);
+            if (!module->schedules.serves(comm_of(arguments), kFamily.collective)) {
+                return false;
+            }
+            follow_parameter(kFamily.collective);
+        }
+        if constexpr (kAlike) {
+            likeness = likeness_of(module, arguments);
+            return !module->handed.holds(likeness);
         } else {
+            return kFamily.served;
+        }
+    }
+
+    /// Whether an argument may be a buffer that only a device can reach: what it says of one that
+    /// is not significant does no harm.
+    static bool may_be_on_device(const Arguments& arguments) noexcept {
+        // Where no driver is loaded, no buffer can be a device's.
+        if (!kHasData || cuda::Driver::find() == nullptr) {
             return false;
         }
+        if constexpr (kAlike && kHasData) {
+            bool host = certainly_host<S.receive>(arguments);
+            if constexpr (S.send.amount != Amount::kNothing) {
+                host = host && (std::get<S.send.address>(arguments) == MPI_IN_PLACE ||
+                                certainly_host<S.send>(arguments));
+            }
+            return !host;
+        } else {
+            return true;
+        }
+    }
+
+    template <Side One>
+    static bool certainly_host(const Arguments& arguments) noexcept {
+        const void* address = std::get<One.address>(arguments);
+        return ompi_datatype_is_predefined(std::get<One.type>(arguments)) &&
+               memory::always_host(address);
     }
 
     /// False when the previous module can serve the call as it is.
@@ -85,7 +157,7 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
 
     /// False when the previous module has to serve the call.
     static bool by_schedule(Module* module, Arguments& arguments, const Buffers& buffers,
-                            int& outcome) {
+                            const Likeness& likeness, int& outcome) {
         int root = 0;
         if constexpr (S.root >= 0) {
             root = std::get<S.root>(arguments);
@@ -96,6 +168,8 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
                                              operation_of(arguments), comm, F);
             if (served) {
                 count_schedule(E, call.algorithm());
+            } else if (kAlike && call.handed_over()) {
+                module->handed.remember(likeness);
             }
             return served;
         };

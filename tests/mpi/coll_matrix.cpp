@@ -3,6 +3,7 @@
 // memory, counts and roots, against a serial reference; then many under way at a time.
 //   coll_matrix [cases N] [seed N] [only CALL] [allgathers N] device
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "coll/plan/algorithm.hpp"
@@ -92,7 +93,19 @@ class Matrix {
         }
     }
 
-    /// Non-blocking collectives on communicators that overlap, up to ten at a time, completed in
+    /// How many of the samples had what; a run of all calls must have met each.
+    void check_covered(bool all) {
+        h_.check(!all || *std::min_element(covered_.begin(), covered_.end()) > 0,
+                 "a feature was never tested");
+        if (h_.rank == 0) {
+            std::printf(
+                "%d samples: %d in place, %d of datatypes with gaps, %d without data, "
+                "%d mixed kinds of memory\n",
+                covered_[0], covered_[1], covered_[2], covered_[3], covered_[4]);
+        }
+    }
+
+    /// Non-blocking collectives on communicators that overlap, all under way at once, completed in
     /// any order.
     void run_together(int number) {
         std::vector<std::unique_ptr<Running>> running;
@@ -106,10 +119,8 @@ class Matrix {
             const int outcome = running.back()->begin();
             h_.check(outcome == MPI_SUCCESS, "%s: error %d", running.back()->describe().c_str(),
                      outcome);
-            if (running.size() == 10 || index + 1 == number) {
-                complete(running);
-            }
         }
+        complete(running);
     }
 
     /// Calls of very different sizes follow each other without a pause.
@@ -199,6 +210,11 @@ class Matrix {
                 element %= Elements::kMachine;
                 facts.count += facts.count == 0 ? 7 : 0;
             }
+            covered_[0] += 1;
+            covered_[1] += facts.in_place ? 1 : 0;
+            covered_[2] += facts.gaps != 0 ? 1 : 0;
+            covered_[3] += facts.count == 0 ? 1 : 0;
+            covered_[4] += facts.send != facts.receive ? 1 : 0;
             Running running(facts, elements_[element], group, h_.gpu.get());
             const int rounds = facts.form == Form::kPersistent ? 2 : 1;
             for (int round = 0; round < rounds; ++round) {
@@ -301,6 +317,7 @@ class Matrix {
     std::vector<Group> neighborhoods_;
     std::string word_ = "auto";
     int turn_ = 0;
+    std::array<int, 5> covered_{};
     std::size_t kind_ = 0;
     bool mixed_ = false;
     std::size_t other_ = 0;
@@ -339,6 +356,7 @@ int main(int argc, char** argv) {
             matrix.run_allgathers(allgathers);
         } else {
             matrix.run_all(cases, only);
+            matrix.check_covered(only.empty());
             matrix.run_together(only.empty() ? 100 : 0);
             matrix.run_alternating(only.empty() ? 12 : 0);
         }

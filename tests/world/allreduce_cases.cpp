@@ -54,6 +54,25 @@ std::vector<Case> all_cases(const std::vector<std::size_t>& counts) {
     return cases;
 }
 
+/// The choice for this call; where that is to hand it over, the cheapest schedule instead, as there
+/// is no other module here.
+static coll::select::Choice choose(const coll::select::Facts& facts) {
+    const coll::select::Settings settings = coll::select::own_settings();
+    coll::select::Choice choice = coll::select::choose(facts, settings);
+    if (choice.algorithm == nullptr) {
+        double least = 0;
+        for (const auto& one : coll::select::candidates(facts, settings)) {
+            if (one.algorithm != nullptr && one.refusal == nullptr &&
+                (choice.algorithm == nullptr || one.seconds < least)) {
+                choice.algorithm = one.algorithm;
+                choice.slices = one.slices;
+                least = one.seconds;
+            }
+        }
+    }
+    return choice;
+}
+
 Status allreduce(coll::Context& context, const void* send, void* receive, std::size_t count,
                  coll::kernel::Type type, coll::kernel::Op op, coll::exec::Transport& transport) {
     coll::Call call;
@@ -68,7 +87,7 @@ Status allreduce(coll::Context& context, const void* send, void* receive, std::s
     coll::select::Facts facts;
     facts.request.size = transport.size();
     facts.bytes = static_cast<double>(count * call.element);
-    return context.run(call, coll::select::choose(facts, coll::select::own_settings()), transport);
+    return context.run(call, choose(facts), transport);
 }
 
 Forced::Forced(const char* word) : before_(config::params()) {

@@ -95,9 +95,16 @@ class Measurement {
     std::vector<std::size_t> sizes() const {
         const std::size_t blocks = on_blocks(operation_) ? static_cast<std::size_t>(ranks_) : 1;
         std::vector<std::size_t> list;
+        const auto add = [&](std::size_t bytes) {
+            const std::size_t each = std::max<std::size_t>(bytes / blocks / 4 * 4, 4);
+            if (list.empty() || list.back() < each) {
+                list.push_back(each);
+            }
+        };
         for (std::size_t bytes = options_.least; bytes <= options_.most; bytes *= options_.step) {
-            list.push_back(std::max<std::size_t>(bytes / blocks / 8 * 8, 8));
+            add(bytes);
         }
+        add(options_.most);
         return list;
     }
 

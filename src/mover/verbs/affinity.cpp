@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/log.hpp"
+
 namespace beeline::mover::verbs {
 namespace {
 
@@ -50,7 +52,8 @@ GpuPlace place_of_gpu(const cuda::Driver& driver, const std::string& sysfs) {
     return gpu;
 }
 
-std::vector<const Port*> rails_near(const Devices& devices, const GpuPlace& gpu, std::size_t most) {
+std::vector<const Port*> rails_near(const Devices& devices, const GpuPlace& gpu, std::size_t most,
+                                    topo::Distance farthest) {
     const auto& ports = devices.ports();
     std::vector<topo::Nic> nics;
     for (const auto& port : ports) {
@@ -60,14 +63,19 @@ std::vector<const Port*> rails_near(const Devices& devices, const GpuPlace& gpu,
     // down, place in the assignment, distance, turn
     std::vector<std::tuple<bool, std::size_t, topo::Distance, std::size_t, const Port*>> order;
     for (unsigned index = 0; index < ports.size(); ++index) {
+        const topo::Distance distance = topo::distance_between(gpu.place, ports[index]->place);
+        if (distance > farthest && distance != topo::Distance::kUnknown) {
+            log(LogLevel::kInfo, "%s is not used: too far from the GPU (%s)",
+                ports[index]->name.c_str(), to_string(distance));
+            continue;
+        }
         const auto place = std::find(first.begin(), first.end(), index) - first.begin();
         // Where nothing is known of places, GPUs take turns.
         const std::size_t turn =
             gpu.place.path.empty()
                 ? (index + ports.size() - gpu.number % ports.size()) % ports.size()
                 : index;
-        order.emplace_back(!ports[index]->up, static_cast<std::size_t>(place),
-                           topo::distance_between(gpu.place, ports[index]->place), turn,
+        order.emplace_back(!ports[index]->up, static_cast<std::size_t>(place), distance, turn,
                            ports[index].get());
     }
     std::sort(order.begin(), order.end());

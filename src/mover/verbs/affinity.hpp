@@ -26,7 +26,9 @@ GpuPlace place_of_gpu(const cuda::Driver& driver, const std::string& sysfs = "/s
 /// At most `most` ports, in the order in which they should carry messages: those that
 /// topo::assign_rails() gives the GPU, then other ports that are up, nearest first, then those that
 /// are down. Processes with different GPUs of one machine start with different ports where there
-/// are enough.
-std::vector<const Port*> rails_near(const Devices& devices, const GpuPlace& gpu, std::size_t most);
+/// are enough. Ports farther than `farthest` from the GPU are left out, and logged at info level;
+/// those of unknown distance are not.
+std::vector<const Port*> rails_near(const Devices& devices, const GpuPlace& gpu, std::size_t most,
+                                    topo::Distance farthest = topo::Distance::kSystem);
 
 }  // namespace beeline::mover::verbs

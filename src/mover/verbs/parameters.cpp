@@ -34,6 +34,13 @@ DeviceWish device_wish(const config::Params& params) {
     return wish;
 }
 
+topo::Distance farthest_port(const config::Params& params) noexcept {
+    constexpr topo::Distance kDistances[] = {topo::Distance::kNode, topo::Distance::kSwitch,
+                                             topo::Distance::kSwitches, topo::Distance::kHostBridge,
+                                             topo::Distance::kSystem};
+    return kDistances[params.pml_rdma_distance];
+}
+
 RegionLimits region_limits(const config::Params& params) noexcept {
     RegionLimits limits;
     limits.entries = static_cast<std::size_t>(params.pml_rdma_registrations);

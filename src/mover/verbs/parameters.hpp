@@ -11,6 +11,7 @@ namespace beeline::mover::verbs {
 
 /// Logs an error and leaves out what cannot be understood (rdma_subnet).
 DeviceWish device_wish(const config::Params& params);
+topo::Distance farthest_port(const config::Params& params) noexcept;
 RegionLimits region_limits(const config::Params& params) noexcept;
 
 /// flush_needed(), or what the user has set instead of it.

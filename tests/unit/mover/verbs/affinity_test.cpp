@@ -25,9 +25,10 @@ class Affinity : public testing::Test {
         ASSERT_EQ(devices_.open(verbs_.api(), {}, "/nowhere"), Status::kOk);
     }
     Port& port(unsigned rail) { return *devices_.ports()[rail]; }
-    std::vector<std::string> near(const GpuPlace& gpu, std::size_t most = 8) {
+    std::vector<std::string> near(const GpuPlace& gpu, std::size_t most = 8,
+                                  topo::Distance farthest = topo::Distance::kSystem) {
         std::vector<std::string> names;
-        for (const Port* port : rails_near(devices_, gpu, most)) {
+        for (const Port* port : rails_near(devices_, gpu, most, farthest)) {
             names.push_back(port->name);
         }
         return names;
@@ -62,6 +63,17 @@ TEST_F(Affinity, GpusOfUnknownPlaceTakeTurns) {
     EXPECT_EQ(near({{}, 5, {}}, 1), Names{"c2:1"});
     port(1).up = false;
     EXPECT_EQ(near({{}, 1, {}}), (Names{"c2:1", "c0:1", "c1:1"}));
+}
+
+TEST_F(Affinity, APortTooFarAwayIsLeftOut) {
+    open(3);
+    const topo::PciPlace gpu = behind("10", 0, 0);
+    port(0).place = behind("20", 0, 1);
+    port(1).place = behind("30", 0, 0);
+    EXPECT_EQ(near({gpu, 0, {}}, 8, topo::Distance::kNode), (Names{"c1:1", "c2:1"}));
+    EXPECT_EQ(near({gpu, 0, {}}, 8, topo::Distance::kSwitch), Names{"c2:1"})
+        << "nothing is known of that one";
+    EXPECT_EQ(near({gpu, 0, {}}, 1, topo::Distance::kSystem), Names{"c1:1"});
 }
 
 TEST_F(Affinity, TheDriverTellsThePlace) {

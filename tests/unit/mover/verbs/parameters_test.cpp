@@ -52,6 +52,14 @@ TEST(RdmaParameters, AddressesAreChosenAsWished) {
     EXPECT_EQ(log.count("pml_beeline_rdma_subnet"), 1);
 }
 
+TEST(RdmaParameters, DistancesAreMeantAsTheyAreCalled) {
+    EXPECT_EQ(farthest_port({}), topo::Distance::kNode);
+    EXPECT_EQ(farthest_port(with("rdma_distance", "switch")), topo::Distance::kSwitch);
+    EXPECT_EQ(farthest_port(with("rdma_distance", "switches")), topo::Distance::kSwitches);
+    EXPECT_EQ(farthest_port(with("rdma_distance", "bridge")), topo::Distance::kHostBridge);
+    EXPECT_EQ(farthest_port(with("rdma_distance", "system")), topo::Distance::kSystem);
+}
+
 TEST(RdmaParameters, MeansOfRegistrationAreChosenAsWished) {
     const Allowed dma_buf = region_limits(with("rdma_registration", "dma_buf")).allowed;
     EXPECT_TRUE(dma_buf.dma_buf && !dma_buf.peer_memory);
