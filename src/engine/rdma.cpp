@@ -8,6 +8,7 @@
 #include "engine/rdma_state.hpp"
 #include "mover/verbs/affinity.hpp"
 #include "mover/verbs/api.hpp"
+#include "mover/verbs/parameters.hpp"
 #include "protocol/select.hpp"
 #include "wire/codec.hpp"
 
@@ -35,38 +36,6 @@ mover::verbs::LaneSettings settings_of(const config::Params& params) noexcept {
     settings.receives = static_cast<unsigned>(params.pml_rdma_receives);
     settings.unit = params.pml_rdma_unit;
     return settings;
-}
-
-mover::verbs::DeviceWish wish_of(const config::Params& params) {
-    mover::verbs::DeviceWish wish;
-    wish.devices = params.pml_rdma_devices.data();
-    wish.gid.index = params.pml_rdma_gid_index < 256 ? params.pml_rdma_gid_index : -1;
-    wish.gid.family = params.pml_rdma_address == 1 ? 4 : params.pml_rdma_address == 2 ? 6 : 0;
-    wish.gid.version = params.pml_rdma_roce;
-    const std::string_view subnet = params.pml_rdma_subnet.data();
-    if (!subnet.empty()) {
-        auto parsed = mover::verbs::parse_subnet(subnet);
-        if (parsed) {
-            wish.gid.subnet = *parsed;
-        } else {
-            log(LogLevel::kWarning,
-                "pml_beeline_rdma_subnet is no subnet such as 10.9.0.0/16 or fd00:9::/64: any is "
-                "taken");
-        }
-    }
-    return wish;
-}
-
-mover::verbs::RegionLimits region_limits_of(const config::Params& params) noexcept {
-    enum { kAny, kDmaBuf, kPeerMemory, kNone };  // pml_beeline_rdma_registration
-    mover::verbs::RegionLimits limits;
-    limits.entries = static_cast<std::size_t>(params.pml_rdma_registrations);
-    limits.bytes = params.pml_rdma_registered_bytes;
-    const int means = params.pml_rdma_registration;
-    limits.allowed.dma_buf = means == kAny || means == kDmaBuf;
-    limits.allowed.peer_memory = means == kAny || means == kPeerMemory;
-    limits.allowed.relaxed_ordering = params.pml_rdma_relaxed_ordering;
-    return limits;
 }
 
 }  // namespace
@@ -102,22 +71,28 @@ bool Engine::start_rdma() {
     rdma_ = std::make_unique<RdmaState>();
     RdmaState& state = *rdma_;
     state.api = verbs_ != nullptr ? verbs_ : mover::verbs::Api::load();
-    if (state.api == nullptr || state.devices.open(*state.api, wish_of(params_)) != Status::kOk) {
+    if (state.api != nullptr && state.api->fork_init != nullptr) {
+        // Nothing to do on kernels that copy pinned pages at a fork. Too late where another library
+        // has registered memory already: then its choice stands, or RDMAV_FORK_SAFE's.
+        state.api->fork_init();
+    }
+    if (state.api == nullptr ||
+        state.devices.open(*state.api, mover::verbs::device_wish(params_)) != Status::kOk) {
         return false;
     }
     const cuda::Driver* driver = cuda::Driver::find();
     state.rails = rails_near(
         state.devices,
         driver != nullptr ? mover::verbs::place_of_gpu(*driver) : mover::verbs::GpuPlace{},
-        static_cast<std::size_t>(params_.pml_rdma_rails));
+        static_cast<std::size_t>(params_.pml_rdma_rails), mover::verbs::farthest_port(params_));
     if (state.rails.empty()) {
         return false;
     }
     for (const Port* port : state.rails) {
         state.ports |= RailSet{1} << port->rail;
     }
-    state.regions =
-        std::make_unique<mover::verbs::Regions>(state.devices.ports(), region_limits_of(params_));
+    state.regions = std::make_unique<mover::verbs::Regions>(state.devices.ports(),
+                                                            mover::verbs::region_limits(params_));
     state.lane = std::make_unique<mover::verbs::Lane>(
         state.rails, settings_of(params_), mover::verbs::LaneEvents{this, on_told, on_broken});
     state.usable = true;

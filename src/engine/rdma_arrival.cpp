@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "engine/device_state.hpp"
 #include "engine/rdma_state.hpp"
+#include "mover/verbs/parameters.hpp"
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
@@ -39,13 +40,7 @@ mover::verbs::Flush Engine::flush_of(const memory::Pointer& where) noexcept {
     if (known != rdma_->flushes.end()) {
         return known->second;
     }
-    enum { kAuto, kAlways, kNever };  // pml_beeline_rdma_flush
-    Flush needed = flush_needed(write_ordering_of(where), Reader::kAllDevices);
-    if (params_.pml_rdma_flush == kAlways && needed == Flush::kNone) {
-        needed = Flush::kCall;
-    } else if (params_.pml_rdma_flush == kNever) {
-        needed = Flush::kNone;
-    }
+    const Flush needed = flush_wanted(params_, write_ordering_of(where), Reader::kAllDevices);
     return rdma_->flushes.emplace(where.device, needed).first->second;
 }
 

@@ -229,8 +229,8 @@ Engine::RdmaMove& Engine::take_move(Request& request, RdmaPeer& to, bool read) {
 
 /// Starts the parts of a message on these rails, as equal as pages allow.
 void Engine::start_shares(RdmaMove& move, RailBits rails, std::uint64_t remote,
-                          const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes,
-                          bool read) {
+                          const std::array<std::uint32_t, wire::kMaxRails>& keys,
+                          std::size_t bytes) {
     const auto count = static_cast<unsigned>(std::popcount(rails));
     const std::uint64_t part = (bytes / count + kAlignment - 1) / kAlignment * kAlignment;
     const auto local = reinterpret_cast<std::uint64_t>(move.request->data_);
