@@ -468,10 +468,10 @@ FakeCards::Fault& FakeCards::fault(unsigned card) {
     return world.cards[card]->fault;
 }
 
-void FakeCards::revoke(unsigned card) {
-    std::erase_if(world.regions, [&](const auto& entry) {
-        world.revoked += entry.second->card == world.cards[card].get();
-        return entry.second->card == world.cards[card].get();
+void FakeCards::revoke(const void* address) {
+    const auto at = reinterpret_cast<std::uint64_t>(address);
+    world.revoked += std::erase_if(world.regions, [&](const auto& entry) {
+        return allowed(entry.first, entry.second->card, at, 1);
     });
 }
 

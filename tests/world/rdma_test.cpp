@@ -475,7 +475,8 @@ TEST(EngineRdmaFault, RevokedRegistrationIsMadeAnew) {
             EXPECT_TRUE(in.holds(content(kBytes, number)));
             EXPECT_EQ(receive.outcome().path, Path::kRdma) << number;
             if (number == 1) {
-                FakeCards::revoke(0);
+                FakeCards::revoke(out.all().address);
+                FakeCards::revoke(in.all().address);
             }
         }
         EXPECT_EQ(nodes[0].rdma_counters().retries, 1U);
