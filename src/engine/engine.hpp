@@ -316,6 +316,8 @@ class Engine {
     void drop_region(Request& request, bool failed = false) noexcept;
     void on_rdma_control(std::span<const std::byte> in);
     void poll_rdma(int& events);
+    void take_card_events();
+    void keep_time();
     bool rdma_idle() const noexcept;
     void close_rdma() noexcept;
 

@@ -265,27 +265,68 @@ void Engine::poll_rdma(int& events) {
     }
     ++state.polls;
     if (state.polls % kEventsEvery == 0) {
-        mover::verbs::Event event;
-        while (state.devices.next_event(event)) {
-            using mover::verbs::EventKind;
-            if (event.kind == EventKind::kPairFatal) {
-                state.lane->pair_failed(event.element, event.text);
-            } else if (event.kind == EventKind::kPortUp || event.kind == EventKind::kGidChange) {
-                state.devices.refresh(*event.port);
+        take_card_events();
+    }
+    if (state.polls % kClockEvery == 0) {
+        keep_time();
+    }
+}
+
+void Engine::take_card_events() {
+    using mover::verbs::EventKind;
+    RdmaState& state = *rdma_;
+    mover::verbs::Event event;
+    while (state.devices.next_event(event)) {
+        if (event.kind == EventKind::kPairFatal) {
+            state.lane->pair_failed(event.element, event.text);
+            continue;
+        }
+        for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+            if (event.port == nullptr || state.rails[rail] != event.port) {
+                continue;
+            }
+            if (event.kind == EventKind::kPortDown) {
+                state.down_since[rail] = Clock::now();
+            } else if (event.kind == EventKind::kPortUp) {
+                state.down_since[rail] = {};
+            }
+        }
+        if (event.kind == EventKind::kPortUp || event.kind == EventKind::kGidChange) {
+            state.devices.refresh(*event.port);
+            for (const auto& peer : state.peers) {  // worth another attempt
+                peer->repair_at = {};
+                peer->retry_at = {};
             }
         }
     }
-    if (state.polls % kClockEvery == 0) {
-        if (!state.lost.empty()) {
-            give_up_lost();
+}
+
+/// Ends what has taken too long: tests, ports that are down, peers that say nothing.
+void Engine::keep_time() {
+    RdmaState& state = *rdma_;
+    if (!state.lost.empty()) {
+        give_up_lost();
+    }
+    const auto grace = std::chrono::milliseconds(params_.pml_rdma_port_limit);
+    for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+        if (state.down_since[rail] == Clock::time_point{} ||
+            Clock::now() < state.down_since[rail] + grace) {
+            continue;
         }
+        state.down_since[rail] = {};
         for (const auto& peer : state.peers) {
-            if (peer->tests != 0 && Clock::now() > peer->test_until) {
-                for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
-                    if (peer->test_shares[rail].owner != nullptr) {
-                        close_rail(*peer, rail, "its test did not end in time");
-                    }
-                }
+            if (peer->connection.connected(rail)) {
+                close_rail(*peer, rail, "its port is down");
+            }
+        }
+    }
+    for (const auto& peer : state.peers) {
+        if (peer->tests == 0 || Clock::now() <= peer->test_until) {
+            continue;
+        }
+        for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+            if (peer->test_shares[rail].owner != nullptr) {
+                close_rail(*peer, rail, "its test did not end in time");
             }
         }
     }

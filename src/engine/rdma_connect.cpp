@@ -99,7 +99,7 @@ Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
             }
             const bool idle = to.sends == 0 && to.receives == 0;
             if (any_connected(to) &&
-                !(may_start && broken && idle && Clock::now() >= to.retry_at)) {
+                !(may_start && broken && idle && Clock::now() >= to.repair_at)) {
                 return Status::kOk;
             }
             if (!may_start || !idle || Clock::now() < to.retry_at) {

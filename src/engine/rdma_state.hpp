@@ -52,6 +52,7 @@ struct Engine::RdmaPeer {
     unsigned receives = 0;             ///< messages that it was asked to write, and reads
     unsigned failures = 0;             ///< in a row, of connections
     Clock::time_point retry_at;        ///< not before this is it tried anew
+    Clock::time_point repair_at;       ///< nor before this, for broken rails beside others
     Clock::time_point test_until;      ///< when a test that is still under way has failed
     unsigned tests = 0;                ///< own patterns under way
     std::byte* test_memory = nullptr;  ///< patterns from the peer, unless `landing`, and for it
@@ -134,7 +135,9 @@ struct Engine::RdmaState {
     std::vector<Lost> lost;         ///< requests that wait for a peer whose rails are all broken
     std::uint64_t messages = 0;     ///< a clock for RdmaPeer::used
     std::vector<RdmaMove*> failed;  ///< moves with nothing under way any more
-    std::size_t moves = 0;          ///< under way
+    /// Since when a rail's port is down; not set: it is up.
+    std::array<Clock::time_point, wire::kMaxRails> down_since{};
+    std::size_t moves = 0;  ///< under way
     unsigned polls = 0;
     bool closing = false;
     RdmaCounters counters;

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kTestBytes = 2 * wire::kMaxRails * kPatternBytes;  // in, then out
 constexpr std::uint32_t kTestImmediate = UINT32_MAX;                     // no slot has this number
 constexpr unsigned kMostDoublings = 6;
+constexpr int kRepairFactor = 60;
 constexpr unsigned kMostRounds = 64;  // of polling, before a rail is closed
 
 /// What the end `epoch` expects by a rail.
@@ -135,10 +136,13 @@ void Engine::on_broken(void* self, mover::verbs::Connection& connection, unsigne
     engine.rdma_->changed.push_back(&to);
 }
 
-/// No new attempt for a while.
+/// No new attempt for a while; a long one where messages have another rail, as all of them wait
+/// for the test of a new connection.
 void Engine::connection_failed(RdmaPeer& to) noexcept {
-    const auto pause = std::chrono::milliseconds(params_.pml_rdma_retry_after);
-    to.retry_at = Clock::now() + pause * (1U << std::min(to.failures, kMostDoublings));
+    const auto pause = std::chrono::milliseconds(params_.pml_rdma_retry_after) *
+                       (1U << std::min(to.failures, kMostDoublings));
+    to.retry_at = Clock::now() + pause;
+    to.repair_at = Clock::now() + kRepairFactor * pause;
     ++to.failures;
 }
 
