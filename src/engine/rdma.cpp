@@ -369,7 +369,6 @@ RdmaCounters Engine::rdma_counters() const noexcept {
         out.written = counted.written;
         out.read = counted.read;
         out.shares = counted.shares;
-        counters.broken += counted.broken;
     }
     return counters;
 }

@@ -124,6 +124,7 @@ void Engine::on_broken(void* self, mover::verbs::Connection& connection, unsigne
              engine.rdma_->rails[rail]->name.c_str(),
              static_cast<long long>(to.peer->address.shm.pid), why,
              engine.params_.pml_rdma_retry_after);
+    ++engine.rdma_->counters.broken;
     engine.connection_failed(to);
     wire::RdmaRails message;
     message.from = engine.own_name();
