@@ -13,7 +13,8 @@ EXTRA_tests_rdma_dma_buf_DEPENDENCIES = libcuda.la libbeeline_kernels.la
 endif
 endif
 EXTRA_DIST += \
-	tests/rdma/dma_buf.cpp tests/rdma/dma_buf.sh tests/rdma/lib.sh tests/rdma/linkdown.sh tests/rdma/netem.sh tests/rdma/registration.sh tests/rdma/smoke.sh \
+	tests/rdma/dma_buf.cpp tests/rdma/dma_buf.sh tests/rdma/lib.sh tests/rdma/limits.sh \
+	tests/rdma/linkdown.sh tests/rdma/netem.sh tests/rdma/registration.sh tests/rdma/smoke.sh \
 	tests/rdma/suite.sh \
 	tests/rdma/guest/image.py tests/rdma/guest/initrd_init tests/rdma/guest/on_host tests/rdma/guest/rsh_agent \
 	tests/rdma/guest/start
