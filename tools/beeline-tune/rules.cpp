@@ -8,6 +8,9 @@
 namespace beeline::tune {
 namespace {
 
+/// What no clock here tells apart, in microseconds.
+constexpr double kNoise = 0.3;
+
 const Timing* find(const Measured& measured, const std::string& name) {
     const auto found = std::find_if(measured.timings.begin(), measured.timings.end(),
                                     [&](const Timing& each) { return each.name == name; });
@@ -33,7 +36,7 @@ std::vector<Timing> winners(const std::vector<Measured>& sizes, double margin) {
         const Timing* best = &*std::min_element(
             measured.timings.begin(), measured.timings.end(),
             [](const Timing& a, const Timing& b) { return a.microseconds < b.microseconds; });
-        const double limit = best->microseconds * (1 + margin);
+        const double limit = best->microseconds * (1 + margin) + kNoise;
         const Timing* before = result.empty() ? nullptr : find(measured, result.back().name);
         const Timing* staged = find(measured, "staged");
         if (staged != nullptr && staged->microseconds <= limit) {

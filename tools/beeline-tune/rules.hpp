@@ -31,7 +31,7 @@ struct Domain {
 
 /// The winner of each size: the fastest; but one that is slower by less than `margin` (a part of
 /// the time) stays when it won at the size before, and host copies win over a schedule that is not
-/// faster by more than it: noise shall not decide.
+/// faster by more than it, and by some tenths of a microsecond: noise shall not decide.
 std::vector<Timing> winners(const std::vector<Measured>& sizes, double margin);
 
 /// One line for each run of sizes with one winner, in ascending order of bytes. Between two sizes
