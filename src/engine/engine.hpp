@@ -30,6 +30,7 @@
 
 namespace beeline::mover::verbs {
 struct Api;
+enum class Flush : std::uint8_t;
 struct Connection;
 struct Share;
 }  // namespace beeline::mover::verbs
@@ -311,30 +312,41 @@ class Engine {
     void consider_rdma(const Request& request, const Arrived& arrived, Ways& ways) noexcept;
     bool rdma_for_host_sender(Request& request, std::uint32_t sender_chunk);
     Status register_memory(Request& request, bool device);
-    void drop_region(Request& request) noexcept;
+    bool may_be_written(const memory::Pointer& where) noexcept;
+    void drop_region(Request& request, bool failed = false) noexcept;
     void on_rdma_control(std::span<const std::byte> in);
     void poll_rdma(int& events);
+    void take_card_events();
+    void keep_time();
     bool rdma_idle() const noexcept;
     void close_rdma() noexcept;
 
-    // rdma_connect.cpp: connections
+    // rdma_names.cpp
     static std::uint64_t name_of(std::span<const std::byte> address) noexcept;
     std::uint64_t own_name() const noexcept;
     void refuse_connection(std::uint64_t name, protocol::Reason reason);
+
+    // rdma_connect.cpp: connections
     RdmaPeer& rdma_peer(Peer& peer);
     RdmaPeer* rdma_named(std::uint64_t name);
+    bool any_connected(const RdmaPeer& to) const noexcept;
     Status rdma_connection(RdmaPeer& to, bool may_start);
     bool open_end(RdmaPeer& to);
     void close_end(RdmaPeer& to);
+    void make_room();
     void send_end(RdmaPeer& to);
     void on_rdma_connect(const wire::RdmaConnect& message);
-    void on_rdma_rails(const wire::RdmaRails& message);
+    void pair_rails(RdmaPeer& to, const wire::RdmaConnect& message);
+    void connect_end(RdmaPeer& to, const wire::RdmaConnect& message);
+
+    // rdma_trust.cpp: their test, and their failures
     void start_test(RdmaPeer& to);
     void end_test(RdmaPeer& to) noexcept;
     void check_pattern(RdmaPeer& to, unsigned rail);
     void close_rail(RdmaPeer& to, unsigned rail, const char* why);
-    void rails_changed(RdmaPeer& to);
     void connection_failed(RdmaPeer& to) noexcept;
+    void on_rdma_rails(const wire::RdmaRails& message);
+    void rails_changed(RdmaPeer& to);
     static void on_told(void* self, mover::verbs::Connection& connection, unsigned rail,
                         std::uint32_t immediate);
     static void on_broken(void* self, mover::verbs::Connection& connection, unsigned rail,
@@ -346,15 +358,22 @@ class Engine {
     Status start_read(Request& request, Ways& ways, RdmaPeer& from, std::uint8_t rails);
     void on_rdma_put(const wire::RdmaPut& put);
     void early_puts();
-    void on_rdma_failed(const wire::RdmaFailed& failed);
     void refuse_write(const Request& request, const wire::RdmaPut& put, protocol::Reason reason);
-    void written(RdmaPeer& from, unsigned rail, std::uint32_t immediate);
+    RdmaMove& take_move(Request& request, RdmaPeer& to, bool read);
     void start_shares(RdmaMove& move, std::uint8_t rails, std::uint64_t remote,
-                      const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes,
-                      bool read);
+                      const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes);
     void move_ended(RdmaMove& move);
-    void flush_device(const Request& request) noexcept;
     static void on_share_done(mover::verbs::Share* share, Status status);
+
+    // rdma_arrival.cpp: what was written here, or will not be
+    int poll_lane();
+    void written(RdmaPeer& from, unsigned rail, std::uint32_t immediate);
+    mover::verbs::Flush flush_of(const memory::Pointer& where) noexcept;
+    void finish_arrived();
+    void free_slot(Request& request);
+    void on_rdma_failed(const wire::RdmaFailed& failed);
+    void may_be_lost(const Request& request);
+    void give_up_lost();
 
     // trace.cpp: a line for each message
     void trace(const char* what, const Request& request) const noexcept;

@@ -6,7 +6,9 @@
 #include "base/log.hpp"
 #include "engine/device_state.hpp"
 #include "engine/rdma_state.hpp"
+#include "mover/verbs/affinity.hpp"
 #include "mover/verbs/api.hpp"
+#include "mover/verbs/parameters.hpp"
 #include "protocol/select.hpp"
 #include "wire/codec.hpp"
 
@@ -36,51 +38,6 @@ mover::verbs::LaneSettings settings_of(const config::Params& params) noexcept {
     return settings;
 }
 
-mover::verbs::DeviceWish wish_of(const config::Params& params) {
-    mover::verbs::DeviceWish wish;
-    wish.devices = params.pml_rdma_devices.data();
-    wish.gid.index = params.pml_rdma_gid_index < 256 ? params.pml_rdma_gid_index : -1;
-    wish.gid.family = params.pml_rdma_address == 1 ? 4 : params.pml_rdma_address == 2 ? 6 : 0;
-    wish.gid.version = params.pml_rdma_roce;
-    const std::string_view subnet = params.pml_rdma_subnet.data();
-    if (!subnet.empty()) {
-        auto parsed = mover::verbs::parse_subnet(subnet);
-        if (parsed) {
-            wish.gid.subnet = *parsed;
-        } else {
-            log(LogLevel::kWarning,
-                "pml_beeline_rdma_subnet is no subnet such as 10.9.0.0/16 or fd00:9::/64: any is "
-                "taken");
-        }
-    }
-    return wish;
-}
-
-mover::verbs::RegionLimits region_limits_of(const config::Params& params) noexcept {
-    enum { kAny, kDmaBuf, kPeerMemory, kNone };  // pml_beeline_rdma_registration
-    mover::verbs::RegionLimits limits;
-    limits.entries = static_cast<std::size_t>(params.pml_rdma_registrations);
-    limits.bytes = params.pml_rdma_registered_bytes;
-    const int means = params.pml_rdma_registration;
-    limits.allowed.dma_buf = means == kAny || means == kDmaBuf;
-    limits.allowed.peer_memory = means == kAny || means == kPeerMemory;
-    limits.allowed.relaxed_ordering = params.pml_rdma_relaxed_ordering;
-    return limits;
-}
-
-/// The ports a process uses: those that are up first, then in the devices' order.
-std::vector<const Port*> choose_rails(const mover::verbs::Devices& devices, std::size_t most) {
-    std::vector<const Port*> rails;
-    for (const bool up : {true, false}) {
-        for (const auto& port : devices.ports()) {
-            if (port->up == up && rails.size() < most) {
-                rails.push_back(port.get());
-            }
-        }
-    }
-    return rails;
-}
-
 }  // namespace
 
 RailSet ports_of(const std::vector<const Port*>& rails, RailBits bits) noexcept {
@@ -96,6 +53,9 @@ RailSet ports_of(const std::vector<const Port*>& rails, RailBits bits) noexcept 
 Engine::RdmaState::~RdmaState() {
     lane.reset();
     peers.clear();
+    if (regions != nullptr) {
+        landings.release(*regions);
+    }
     regions.reset();
     devices.close();
 }
@@ -111,18 +71,28 @@ bool Engine::start_rdma() {
     rdma_ = std::make_unique<RdmaState>();
     RdmaState& state = *rdma_;
     state.api = verbs_ != nullptr ? verbs_ : mover::verbs::Api::load();
-    if (state.api == nullptr || state.devices.open(*state.api, wish_of(params_)) != Status::kOk) {
+    if (state.api != nullptr && state.api->fork_init != nullptr) {
+        // Nothing to do on kernels that copy pinned pages at a fork. Too late where another library
+        // has registered memory already: then its choice stands, or RDMAV_FORK_SAFE's.
+        state.api->fork_init();
+    }
+    if (state.api == nullptr ||
+        state.devices.open(*state.api, mover::verbs::device_wish(params_)) != Status::kOk) {
         return false;
     }
-    state.rails = choose_rails(state.devices, static_cast<std::size_t>(params_.pml_rdma_rails));
+    const cuda::Driver* driver = cuda::Driver::find();
+    state.rails = rails_near(
+        state.devices,
+        driver != nullptr ? mover::verbs::place_of_gpu(*driver) : mover::verbs::GpuPlace{},
+        static_cast<std::size_t>(params_.pml_rdma_rails), mover::verbs::farthest_port(params_));
     if (state.rails.empty()) {
         return false;
     }
     for (const Port* port : state.rails) {
         state.ports |= RailSet{1} << port->rail;
     }
-    state.regions =
-        std::make_unique<mover::verbs::Regions>(state.devices.ports(), region_limits_of(params_));
+    state.regions = std::make_unique<mover::verbs::Regions>(state.devices.ports(),
+                                                            mover::verbs::region_limits(params_));
     state.lane = std::make_unique<mover::verbs::Lane>(
         state.rails, settings_of(params_), mover::verbs::LaneEvents{this, on_told, on_broken});
     state.usable = true;
@@ -153,16 +123,22 @@ Status Engine::register_memory(Request& request, bool device) {
         return region.status();
     }
     request.region_ = *region;
+    if (device && rdma_->device.driver == nullptr) {
+        rdma_->device = request.where_;
+    }
     return Status::kOk;
 }
 
-void Engine::drop_region(Request& request) noexcept {
+/// `failed`: it is registered anew when it is wanted again.
+void Engine::drop_region(Request& request, bool failed) noexcept {
     mover::verbs::Region* region = std::exchange(request.region_, nullptr);
     if (region == nullptr || rdma_ == nullptr || rdma_->regions == nullptr) {
         return;
     }
     if (region->means == mover::verbs::Means::kHost) {
         rdma_->regions->remove(region);
+    } else if (failed) {
+        rdma_->regions->discard(region);
     } else {
         rdma_->regions->release(region);
     }
@@ -198,6 +174,21 @@ bool Engine::offer_rdma(Request& request, wire::Rts& rts) {
     return true;
 }
 
+/// Whether cards may write to this device memory, as far as is known.
+bool Engine::may_be_written(const memory::Pointer& where) noexcept {
+    if (flush_of(where) == mover::verbs::Flush::kRead) {
+        log_once(LogLevel::kWarning, "rdma.flush",
+                 "GPU %d can neither order nor flush what a network card writes: messages to it "
+                 "from other nodes go through host memory",
+                 where.device);
+        return false;
+    }
+    if (rdma_->device.driver == nullptr) {
+        rdma_->device = where;
+    }
+    return rdma_->regions->may_register(where, rdma_->ports);
+}
+
 /// What the receiver can do with an offer of registered memory.
 void Engine::consider_rdma(const Request& request, const Arrived& arrived, Ways& ways) noexcept {
     protocol::Situation& situation = ways.situation;
@@ -209,8 +200,7 @@ void Engine::consider_rdma(const Request& request, const Arrived& arrived, Ways&
         const memory::Pointer& where = request.where_;
         situation.receiver.registers =
             where.kind == memory::Kind::kDevice
-                ? (rdma_->regions->may_register(where, rdma_->ports) ? Reason::kDirect
-                                                                     : Reason::kNotRegistered)
+                ? (may_be_written(where) ? Reason::kDirect : Reason::kNotRegistered)
             : where.kind == memory::Kind::kManaged                 ? Reason::kNotRegistered
             : request.outcome.bytes >= params_.pml_rdma_host_limit ? Reason::kDirect
                                                                    : Reason::kReceiverHost;
@@ -224,7 +214,7 @@ bool Engine::rdma_for_host_sender(Request& request, std::uint32_t sender_chunk) 
         request.peer_->rdma_refused || request.data_ == nullptr ||
         request.where_.kind != memory::Kind::kDevice ||
         request.outcome.bytes < params_.pml_rdma_host_limit || !start_rdma() ||
-        !rdma_->regions->may_register(request.where_, rdma_->ports)) {
+        !may_be_written(request.where_)) {
         return false;
     }
     Ways ways;
@@ -262,7 +252,7 @@ void Engine::poll_rdma(int& events) {
     if (!state.usable) {
         return;
     }
-    events += static_cast<int>(state.lane->poll());
+    events += poll_lane();
     if (!state.changed.empty()) {
         for (RdmaPeer* peer : std::exchange(state.changed, {})) {
             rails_changed(*peer);
@@ -275,24 +265,68 @@ void Engine::poll_rdma(int& events) {
     }
     ++state.polls;
     if (state.polls % kEventsEvery == 0) {
-        mover::verbs::Event event;
-        while (state.devices.next_event(event)) {
-            using mover::verbs::EventKind;
-            if (event.kind == EventKind::kPairFatal) {
-                state.lane->pair_failed(event.element, event.text);
-            } else if (event.kind == EventKind::kPortUp || event.kind == EventKind::kGidChange) {
-                state.devices.refresh(*event.port);
+        take_card_events();
+    }
+    if (state.polls % kClockEvery == 0) {
+        keep_time();
+    }
+}
+
+void Engine::take_card_events() {
+    using mover::verbs::EventKind;
+    RdmaState& state = *rdma_;
+    mover::verbs::Event event;
+    while (state.devices.next_event(event)) {
+        if (event.kind == EventKind::kPairFatal) {
+            state.lane->pair_failed(event.element, event.text);
+            continue;
+        }
+        for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+            if (event.port == nullptr || state.rails[rail] != event.port) {
+                continue;
+            }
+            if (event.kind == EventKind::kPortDown) {
+                state.down_since[rail] = Clock::now();
+            } else if (event.kind == EventKind::kPortUp) {
+                state.down_since[rail] = {};
+            }
+        }
+        if (event.kind == EventKind::kPortUp || event.kind == EventKind::kGidChange) {
+            state.devices.refresh(*event.port);
+            for (const auto& peer : state.peers) {  // worth another attempt
+                peer->repair_at = {};
+                peer->retry_at = {};
             }
         }
     }
-    if (state.polls % kClockEvery == 0) {
+}
+
+/// Ends what has taken too long: tests, ports that are down, peers that say nothing.
+void Engine::keep_time() {
+    RdmaState& state = *rdma_;
+    if (!state.lost.empty()) {
+        give_up_lost();
+    }
+    const auto grace = std::chrono::milliseconds(params_.pml_rdma_port_limit);
+    for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+        if (state.down_since[rail] == Clock::time_point{} ||
+            Clock::now() < state.down_since[rail] + grace) {
+            continue;
+        }
+        state.down_since[rail] = {};
         for (const auto& peer : state.peers) {
-            if (peer->tests != 0 && Clock::now() > peer->test_until) {
-                for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
-                    if (peer->test_shares[rail].owner != nullptr) {
-                        close_rail(*peer, rail, "its test did not end in time");
-                    }
-                }
+            if (peer->connection.connected(rail)) {
+                close_rail(*peer, rail, "its port is down");
+            }
+        }
+    }
+    for (const auto& peer : state.peers) {
+        if (peer->tests == 0 || Clock::now() <= peer->test_until) {
+            continue;
+        }
+        for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+            if (peer->test_shares[rail].owner != nullptr) {
+                close_rail(*peer, rail, "its test did not end in time");
             }
         }
     }
@@ -302,7 +336,8 @@ bool Engine::rdma_idle() const noexcept {
     if (!rdma_->usable) {
         return true;
     }
-    return rdma_->lane->idle() && rdma_->changed.empty() && rdma_->moves == 0;
+    return rdma_->lane->idle() && rdma_->changed.empty() && rdma_->moves == 0 &&
+           rdma_->arrived.empty();
 }
 
 /// Before the end: no connection is needed any more.
@@ -334,7 +369,6 @@ RdmaCounters Engine::rdma_counters() const noexcept {
         out.written = counted.written;
         out.read = counted.read;
         out.shares = counted.shares;
-        counters.broken += counted.broken;
     }
     return counters;
 }

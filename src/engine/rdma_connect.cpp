@@ -7,14 +7,17 @@
 // start, and both learn when the other listens. Then each writes a pattern into the other's test
 // memory over every rail: a receiver asks only for what goes over rails by which the pattern has
 // come as it should.
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <tuple>
 #include <utility>
 
 #include "base/log.hpp"
 #include "engine/device_state.hpp"
 #include "engine/rdma_state.hpp"
+#include "memory/copy.hpp"
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
@@ -24,19 +27,22 @@ using protocol::Reason;
 
 namespace {
 
-constexpr std::size_t kPatternBytes = 512;
 constexpr std::size_t kTestBytes = 2 * wire::kMaxRails * kPatternBytes;  // in, then out
-constexpr std::uint32_t kTestImmediate = UINT32_MAX;                     // no slot has this number
-constexpr unsigned kMostDoublings = 6;
-constexpr unsigned kMostRounds = 64;  // of polling, before a rail is closed
 
-/// What the end `epoch` expects by a rail.
-void make_pattern(std::span<std::byte> out, std::uint32_t epoch, unsigned rail) noexcept {
-    std::uint64_t state = std::uint64_t{epoch} << 8 | rail;
-    for (std::byte& byte : out) {
-        state = state * 6364136223846793005U + 1442695040888963407U;
-        byte = static_cast<std::byte>(state >> 56);
+/// How many leading bits two addresses share, of those that tell networks apart: an IPv4 address'
+/// first 24, else the subnet prefix.
+unsigned common_bits(const mover::verbs::Gid& own, std::span<const std::byte> theirs) noexcept {
+    const bool ipv4 = mover::verbs::scope_of(own) == mover::verbs::GidScope::kIpv4;
+    const unsigned most = ipv4 ? 96 + 24 : 64;
+    unsigned common = 0;
+    for (unsigned i = 0; i < own.size(); ++i) {
+        const unsigned differ = own[i] ^ std::to_integer<unsigned>(theirs[i]);
+        common += differ == 0 ? 8 : static_cast<unsigned>(std::countl_zero(differ)) - 24;
+        if (differ != 0) {
+            break;
+        }
     }
+    return std::min(common, most);
 }
 
 }  // namespace
@@ -68,17 +74,18 @@ Engine::RdmaPeer* Engine::rdma_named(std::uint64_t name) {
     return &rdma_peer(*found->second);
 }
 
+bool Engine::any_connected(const RdmaPeer& to) const noexcept {
+    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
+        if (to.connection.connected(rail)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// kOk: there is one; kRetry: it is being made; otherwise there is none now. A new one, or one with
 /// more rails, is started only when `may_start`.
 Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
-    const auto usable = [&] {
-        for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
-            if (to.connection.connected(rail)) {
-                return true;
-            }
-        }
-        return false;
-    };
     switch (to.state) {
         case RdmaPeer::State::kRefused:
             return Status::kUnsupported;
@@ -91,7 +98,8 @@ Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
                                     rdma_->rails[rail]->up);
             }
             const bool idle = to.sends == 0 && to.receives == 0;
-            if (usable() && !(may_start && broken && idle && Clock::now() >= to.retry_at)) {
+            if (any_connected(to) &&
+                !(may_start && broken && idle && Clock::now() >= to.repair_at)) {
                 return Status::kOk;
             }
             if (!may_start || !idle || Clock::now() < to.retry_at) {
@@ -117,6 +125,7 @@ Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
 bool Engine::open_end(RdmaPeer& to) {
     close_end(to);
     end_test(to);
+    make_room();
     std::uint64_t drawn = random_secret();
     to.epoch = static_cast<std::uint32_t>(drawn) | 1U;
     to.peer_epoch = 0;
@@ -134,6 +143,7 @@ bool Engine::open_end(RdmaPeer& to) {
         return false;
     }
     to.test_region = *region;
+    to.landing = rdma_->landings.take(*rdma_->regions, rdma_->device, rdma_->ports);
     bool any = false;
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
         drawn = drawn * 6364136223846793005U + 1;
@@ -150,6 +160,31 @@ bool Engine::open_end(RdmaPeer& to) {
     return true;
 }
 
+/// Closes the connection that was not used for longest, if there are as many as may be.
+void Engine::make_room() {
+    const auto open = [&](const RdmaPeer& peer) { return peer.epoch != 0; };
+    RdmaPeer* oldest = nullptr;
+    std::size_t count = 0;
+    for (const auto& peer : rdma_->peers) {
+        count += open(*peer) ? 1 : 0;
+        if (open(*peer) && peer->state == RdmaPeer::State::kReady && peer->sends == 0 &&
+            peer->receives == 0 && peer->tests == 0 &&
+            (oldest == nullptr || peer->used < oldest->used)) {
+            oldest = peer.get();
+        }
+    }
+    if (count < static_cast<std::size_t>(params_.pml_rdma_connections) || oldest == nullptr) {
+        return;
+    }
+    wire::RdmaRails message;
+    message.from = own_name();
+    message.epoch = oldest->epoch;
+    message.peer_epoch = oldest->peer_epoch;
+    message.closed = wire::detail::kRailBits;
+    close_end(*oldest);
+    control(*oldest->peer, std::as_bytes(std::span(&message, 1)));
+}
+
 /// Closes all rails: the shares under way end, and their messages are moved another way.
 void Engine::close_end(RdmaPeer& to) {
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
@@ -164,7 +199,10 @@ void Engine::send_end(RdmaPeer& to) {
     message.from = own_name();
     message.epoch = to.epoch;
     message.peer_epoch = to.peer_epoch;
-    message.test_address = reinterpret_cast<std::uint64_t>(to.test_memory);
+    message.test_address =
+        reinterpret_cast<std::uint64_t>(to.landing != nullptr ? to.landing : to.test_memory);
+    const mover::verbs::Region& into =
+        to.landing != nullptr ? *rdma_->landings.region() : *to.test_region;
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
         const Link& link = to.connection.links[rail];
         if (link.state != Link::State::kMade && link.state != Link::State::kConnected) {
@@ -177,7 +215,7 @@ void Engine::send_end(RdmaPeer& to) {
         out.sequence = end.sequence;
         out.lid = end.lid;
         out.mtu = end.mtu;
-        message.test_keys[rail] = to.test_region->keys[rdma_->rails[rail]->rail].remote;
+        message.test_keys[rail] = into.keys[rdma_->rails[rail]->rail].remote;
     }
     control(*to.peer, std::as_bytes(std::span(&message, 1)));
 }
@@ -217,25 +255,7 @@ void Engine::on_rdma_connect(const wire::RdmaConnect& message) {
             refuse_connection(message.from, Reason::kRdmaFailed);
             return;
         }
-        to.peer_epoch = message.epoch;
-        for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
-            const wire::RailEnd& end = message.ends[rail];
-            if (to.connection.links[rail].state != Link::State::kMade) {
-                continue;
-            }
-            mover::verbs::PairEnd other;
-            std::memcpy(other.gid.data(), end.gid.data(), end.gid.size());
-            other.number = end.queue_pair;
-            other.sequence = end.sequence;
-            other.lid = end.lid;
-            other.mtu = end.mtu;
-            if (end.queue_pair == 0 ||
-                rdma_->lane->connect(to.connection, rail, other) != Status::kOk) {
-                rdma_->lane->close(to.connection, rail, end.queue_pair != 0);
-            }
-        }
-        to.test_address = message.test_address;
-        to.test_keys = message.test_keys;
+        connect_end(to, message);
         send_end(to);
     }
     if (message.peer_epoch == to.epoch && !to.peer_connected) {
@@ -245,156 +265,64 @@ void Engine::on_rdma_connect(const wire::RdmaConnect& message) {
     rdma_->changed.push_back(&to);
 }
 
-/// Writes the pattern that the other end expects.
-void Engine::start_test(RdmaPeer& to) {
-    to.test_until = Clock::now() + std::chrono::milliseconds(params_.pml_rdma_test_limit);
-    std::byte* out = to.test_memory + kTestBytes / 2;
+/// Which rails face each other: those whose addresses have most in common, as the ports of one
+/// subnet have, then those that come first on both sides. Both ends find the same.
+void Engine::pair_rails(RdmaPeer& to, const wire::RdmaConnect& message) {
+    struct Facing {
+        unsigned common;  // bits of the addresses
+        unsigned own;
+        unsigned theirs;
+    };
+    std::vector<Facing> all;
+    for (unsigned own = 0; own < rdma_->rails.size(); ++own) {
+        for (unsigned theirs = 0; theirs < wire::kMaxRails; ++theirs) {
+            if (to.connection.links[own].state == Link::State::kMade &&
+                message.ends[theirs].queue_pair != 0) {
+                all.push_back(
+                    {common_bits(to.connection.links[own].pair.end().gid, message.ends[theirs].gid),
+                     own, theirs});
+            }
+        }
+    }
+    const bool first = own_name() < message.from;
+    std::sort(all.begin(), all.end(), [first](const Facing& a, const Facing& b) {
+        return std::tuple(b.common, a.own + a.theirs, first ? a.own : a.theirs) <
+               std::tuple(a.common, b.own + b.theirs, first ? b.own : b.theirs);
+    });
+    to.other.fill(RdmaPeer::kNoRail);
+    RailBits taken = 0;
+    for (const Facing& pair : all) {
+        if (to.other[pair.own] == RdmaPeer::kNoRail && (taken & bit(pair.theirs)) == 0) {
+            to.other[pair.own] = static_cast<std::uint8_t>(pair.theirs);
+            taken |= bit(pair.theirs);
+        }
+    }
+}
+
+void Engine::connect_end(RdmaPeer& to, const wire::RdmaConnect& message) {
+    pair_rails(to, message);
+    to.peer_epoch = message.epoch;
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
-        if (!to.connection.connected(rail)) {
+        if (to.connection.links[rail].state != Link::State::kMade) {
             continue;
         }
-        std::byte* pattern = out + rail * kPatternBytes;
-        make_pattern({pattern, kPatternBytes}, to.peer_epoch, rail);
-        mover::verbs::Share& share = to.test_shares[rail];
-        share = {};
-        share.owner = &to;
-        share.done = [](mover::verbs::Share* ended, Status) {
-            auto& peer = *static_cast<RdmaPeer*>(std::exchange(ended->owner, nullptr));
-            --peer.tests;
-            peer.engine->rdma_->changed.push_back(&peer);
-        };
-        share.tells = true;
-        share.immediate = kTestImmediate;
-        share.local = reinterpret_cast<std::uint64_t>(pattern);
-        share.remote = to.test_address + rail * kPatternBytes;
-        share.local_key = to.test_region->keys[rdma_->rails[rail]->rail].local;
-        share.remote_key = to.test_keys[rail];
-        share.bytes = kPatternBytes;
-        ++to.tests;
-        rdma_->lane->start(to.connection, rail, share);
-    }
-}
-
-/// Gives the test memory back. No queue pair may use it any more.
-void Engine::end_test(RdmaPeer& to) noexcept {
-    if (to.test_region != nullptr) {
-        rdma_->regions->remove(std::exchange(to.test_region, nullptr));
-    }
-    std::free(std::exchange(to.test_memory, nullptr));
-}
-
-void Engine::check_pattern(RdmaPeer& to, unsigned rail) {
-    if (to.test_memory == nullptr || (to.tested & bit(rail)) != 0) {
-        return;
-    }
-    std::byte expected[kPatternBytes];
-    make_pattern(expected, to.epoch, rail);
-    if (std::memcmp(expected, to.test_memory + rail * kPatternBytes, kPatternBytes) != 0) {
-        close_rail(to, rail, "it garbles data");
-        return;
-    }
-    to.tested |= bit(rail);
-    rdma_->changed.push_back(&to);
-}
-
-/// Gives up a rail of a connection, says so to the user and to the other end.
-void Engine::close_rail(RdmaPeer& to, unsigned rail, const char* why) {
-    on_broken(this, to.connection, rail, why);
-    rdma_->lane->close(to.connection, rail, true);
-}
-
-/// The lane's: the link is closed already.
-void Engine::on_broken(void* self, mover::verbs::Connection& connection, unsigned rail,
-                       const char* why) {
-    auto& engine = *static_cast<Engine*>(self);
-    auto& to = *static_cast<RdmaPeer*>(connection.owner);
-    if (engine.rdma_->closing) {
-        return;
-    }
-    log_once(LogLevel::kWarning, "rdma.broken",
-             "RDMA by %s to process %lld of another node failed (%s): its messages go another way; "
-             "tried anew after %d ms",
-             engine.rdma_->rails[rail]->name.c_str(),
-             static_cast<long long>(to.peer->address.shm.pid), why,
-             engine.params_.pml_rdma_retry_after);
-    engine.connection_failed(to);
-    wire::RdmaRails message;
-    message.from = engine.own_name();
-    message.epoch = to.epoch;
-    message.peer_epoch = to.peer_epoch;
-    message.broken = bit(rail);
-    if (to.epoch != 0) {
-        engine.control(*to.peer, std::as_bytes(std::span(&message, 1)));
-    }
-    engine.rdma_->changed.push_back(&to);
-}
-
-/// No new attempt for a while.
-void Engine::connection_failed(RdmaPeer& to) noexcept {
-    const auto pause = std::chrono::milliseconds(params_.pml_rdma_retry_after);
-    to.retry_at = Clock::now() + pause * (1U << std::min(to.failures, kMostDoublings));
-    ++to.failures;
-}
-
-void Engine::on_rdma_rails(const wire::RdmaRails& message) {
-    RdmaPeer* to = rdma_ != nullptr && rdma_->usable ? rdma_named(message.from) : nullptr;
-    if (to == nullptr || message.epoch != to->peer_epoch || message.peer_epoch != to->epoch) {
-        return;  // of a connection that is gone
-    }
-    // What has come by a rail before it broke is known to its completion queue.
-    for (unsigned rounds = 0; rounds < kMostRounds && rdma_->lane->poll() != 0; ++rounds) {
-    }
-    for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
-        if ((message.broken & bit(rail)) != 0) {
-            rdma_->lane->close(to->connection, rail, true);
+        if (to.other[rail] == RdmaPeer::kNoRail) {
+            rdma_->lane->close(to.connection, rail, false);
+            continue;
+        }
+        const wire::RailEnd& end = message.ends[to.other[rail]];
+        mover::verbs::PairEnd other;
+        std::memcpy(other.gid.data(), end.gid.data(), end.gid.size());
+        other.number = end.queue_pair;
+        other.sequence = end.sequence;
+        other.lid = end.lid;
+        other.mtu = end.mtu;
+        if (rdma_->lane->connect(to.connection, rail, other) != Status::kOk) {
+            rdma_->lane->close(to.connection, rail, true);
         }
     }
-    connection_failed(*to);
-    rdma_->changed.push_back(to);
-}
-
-/// Looks whether a connection is ready, or will never be; then its receives go on.
-void Engine::rails_changed(RdmaPeer& to) {
-    if (to.state == RdmaPeer::State::kConnecting && to.peer_epoch != 0) {
-        bool waits = false;
-        bool any = false;
-        bool all = true;
-        for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
-            const bool connected = to.connection.connected(rail);
-            any = any || connected;
-            all = all && to.connection.links[rail].state != Link::State::kBroken;
-            waits = waits || (connected && (to.tested & bit(rail)) == 0);
-        }
-        if (!waits) {
-            to.state = RdmaPeer::State::kReady;
-            if (all) {
-                to.failures = 0;
-            }
-            if (any) {
-                ++rdma_->counters.connections;
-            }
-        }
-    }
-    if (to.state == RdmaPeer::State::kConnecting) {
-        return;
-    }
-    if (to.tests == 0) {
-        end_test(to);
-    }
-    for (PendingWays& waiting : std::exchange(to.waiting, {})) {
-        take_way(*waiting.request, waiting.ways);
-    }
-}
-
-void Engine::on_told(void* self, mover::verbs::Connection& connection, unsigned rail,
-                     std::uint32_t immediate) {
-    auto& engine = *static_cast<Engine*>(self);
-    auto& from = *static_cast<RdmaPeer*>(connection.owner);
-    if (immediate == kTestImmediate) {
-        engine.check_pattern(from, rail);
-    } else {
-        engine.written(from, rail, immediate);
-    }
+    to.test_address = message.test_address;
+    to.test_keys = message.test_keys;
 }
 
 }  // namespace beeline::engine

@@ -25,9 +25,7 @@ using protocol::Reason;
 
 namespace {
 
-constexpr unsigned kMostAttempts = 4;  // of a message by RDMA
-constexpr unsigned kSlotBits = 20;     // of an immediate; the rest is a generation
-constexpr std::uint32_t kMostSlots = (1U << kSlotBits) - 1;
+constexpr unsigned kMostAttempts = 4;       // of a message by RDMA
 constexpr std::uint64_t kAlignment = 4096;  // of the parts of a message on several rails
 
 /// The first `count` of these rails.
@@ -72,9 +70,11 @@ Status Engine::take_rdma(Request& request, Ways& ways, bool read) {
     RailBits up = 0;
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
         const mover::verbs::Port& port = *rdma_->rails[rail];
-        const bool offered = ways.rdma.rails == 0 || (ways.rdma.rails & bit(rail)) != 0;
-        if (offered && from.connection.connected(rail) &&
-            (request.region_->rails >> port.rail & 1U) != 0) {
+        if (!from.connection.connected(rail)) {
+            continue;
+        }
+        const bool offered = ways.rdma.rails == 0 || (ways.rdma.rails & bit(from.other[rail])) != 0;
+        if (offered && (request.region_->rails >> port.rail & 1U) != 0) {
             usable |= bit(rail);
             up |= port.up ? bit(rail) : RailBits{0};
         }
@@ -90,6 +90,7 @@ Status Engine::take_rdma(Request& request, Ways& ways, bool read) {
     const RailBits rails = first_of(usable, worth);
     request.outcome.path = protocol::Path::kRdma;
     ++from.receives;
+    from.used = ++rdma_->messages;
     return read ? start_read(request, ways, from, rails) : ask_write(request, ways, from, rails);
 }
 
@@ -129,56 +130,6 @@ Status Engine::ask_write(Request& request, Ways& ways, RdmaPeer& from, RailBits 
     return Status::kOk;
 }
 
-/// An immediate has come: all that was to come by this rail is in the receiver's memory.
-void Engine::written(RdmaPeer& from, unsigned rail, std::uint32_t immediate) {
-    const std::uint32_t index = immediate & kMostSlots;
-    RdmaSlot* slot = index < rdma_->slots.size() ? &rdma_->slots[index] : nullptr;
-    if (slot == nullptr || slot->request == nullptr || slot->from != &from ||
-        slot->generation != immediate >> kSlotBits || (slot->missing & bit(rail)) == 0) {
-        return;  // of an attempt that was given up
-    }
-    slot->missing &= static_cast<RailBits>(~bit(rail));
-    if (slot->missing != 0) {
-        return;
-    }
-    Request& request = *std::exchange(slot->request, nullptr);
-    rdma_->free_slots.push_back(index);
-    --from.receives;
-    Ways ways;
-    resume(request, ways);
-    request.awaits_ = Request::Awaits::kNothing;
-    flush_device(request);
-    drop_region(request);
-    request.outcome.reason = Reason::kDirect;
-    receive_done(request, Status::kOk);
-}
-
-/// Makes what a card has written into device memory visible to the device, where its completion is
-/// not enough for that.
-void Engine::flush_device(const Request& request) noexcept {
-    using namespace mover::verbs;
-    if (request.where_.kind != memory::Kind::kDevice) {
-        return;
-    }
-    const int device = request.where_.device;
-    auto known = rdma_->flushes.find(device);
-    if (known == rdma_->flushes.end()) {
-        enum { kAuto, kAlways, kNever };  // pml_beeline_rdma_flush
-        const WriteOrdering ordering = write_ordering_of(request.where_);
-        Flush needed = flush_needed(ordering, Reader::kAllDevices);
-        if (params_.pml_rdma_flush == kAlways && needed == Flush::kNone) {
-            needed = Flush::kCall;
-        } else if (params_.pml_rdma_flush == kNever) {
-            needed = Flush::kNone;
-        }
-        known = rdma_->flushes.emplace(device, needed).first;
-    }
-    if (known->second != Flush::kNone) {
-        ++rdma_->counters.flushes;
-        flush_writes(request.where_, Reader::kAllDevices);
-    }
-}
-
 /// The sender's side: writes, or says why not.
 void Engine::on_rdma_put(const wire::RdmaPut& put) {
     Request* request = find_send(put.sender_request, Request::Awaits::kAnswer);
@@ -200,32 +151,37 @@ void Engine::on_rdma_put(const wire::RdmaPut& put) {
         return;
     }
     auto* to = static_cast<RdmaPeer*>(request->peer_->rdma);
+    // The receiver's numbers of rails, and this process's.
     bool connected = to != nullptr;
-    for (unsigned rail = 0; connected && rail < wire::kMaxRails; ++rail) {
-        connected = (put.rails & bit(rail)) == 0 || to->connection.connected(rail);
+    RailBits rails = 0;
+    std::array<std::uint32_t, wire::kMaxRails> keys{};
+    for (unsigned theirs = 0; connected && theirs < wire::kMaxRails; ++theirs) {
+        if ((put.rails & bit(theirs)) == 0) {
+            continue;
+        }
+        const std::uint8_t rail = to->own_rail(theirs);
+        connected = rail != RdmaPeer::kNoRail;
+        if (connected) {
+            rails |= bit(rail);
+            keys[rail] = put.keys[theirs];
+        }
     }
     if (!connected) {
         refuse_write(*request, put, Reason::kRdmaFailed);
         return;
     }
     if (register_memory(*request, request->where_.kind == memory::Kind::kDevice) != Status::kOk ||
-        (ports_of(rdma_->rails, put.rails) & ~request->region_->rails) != 0) {
+        (ports_of(rdma_->rails, rails) & ~request->region_->rails) != 0) {
         refuse_write(*request, put, Reason::kNotRegistered);
         return;
     }
     request->awaits_ = Request::Awaits::kNothing;
-    if (rdma_->free_moves.empty()) {
-        rdma_->free_moves.push_back(std::make_unique<RdmaMove>());
-    }
-    RdmaMove& move = *rdma_->free_moves.back().release();
-    rdma_->free_moves.pop_back();
-    move.request = request;
-    move.to = to;
-    move.read = false;
+    RdmaMove& move = take_move(*request, *to, false);
     move.receiver_request = put.receiver_request;
     move.immediate = put.immediate;
     ++to->sends;
-    start_shares(move, put.rails, put.address, put.keys, put.bytes, false);
+    to->used = ++rdma_->messages;
+    start_shares(move, rails, put.address, keys, put.bytes);
 }
 
 /// Asks that came while UCX still held the sender's data.
@@ -245,61 +201,36 @@ void Engine::refuse_write(const Request& request, const wire::RdmaPut& put, Reas
     control(*request.peer_, std::as_bytes(std::span(&failed, 1)));
 }
 
-/// The receiver's side of a write that failed: asks again, or for another way.
-void Engine::on_rdma_failed(const wire::RdmaFailed& failed) {
-    RdmaPeer* from = start_rdma() ? rdma_named(failed.from) : nullptr;
-    if (from == nullptr) {
-        return;
-    }
-    Request* request = table_.find(failed.receiver_request);
-    if (request == nullptr || request->awaits_ != Request::Awaits::kRdma ||
-        request->slot_ != failed.immediate || request->peer_ != from->peer) {
-        // All of it had come, and what the sender has lost is only word of that.
-        wire::Fin fin;
-        fin.sender_request = failed.sender_request;
-        fin.path = static_cast<std::uint8_t>(protocol::Path::kRdma);
-        control(*from->peer, std::as_bytes(std::span(&fin, 1)));
-        return;
-    }
-    const std::uint32_t index = request->slot_ & kMostSlots;
-    rdma_->slots[index].request = nullptr;
-    rdma_->free_slots.push_back(index);
-    --from->receives;
-    ++rdma_->counters.retries;
-    Ways ways;
-    resume(*request, ways);
-    request->awaits_ = Request::Awaits::kNothing;
-    ++ways.rdma_failed;
-    const Reason reason =
-        failed.reason < protocol::kReasons ? Reason{failed.reason} : Reason::kRdmaFailed;
-    request->outcome.reason = reason;
-    if (reason == Reason::kNotRegistered) {
-        ways.situation.sender.registers = reason;
-    } else if (reason == Reason::kNoRdmaDevice) {
-        ways.situation.rdma = reason;
-    }
-    take_way(*request, ways);
-}
-
 Status Engine::start_read(Request& request, Ways& ways, RdmaPeer& from, RailBits rails) {
     request.awaits_ = Request::Awaits::kNothing;
     device_->pending.push_back({&request, ways});
+    RdmaMove& move = take_move(request, from, true);
+    std::array<std::uint32_t, wire::kMaxRails> keys{};
+    for (unsigned rail = 0; rail < wire::kMaxRails; ++rail) {
+        if ((rails & bit(rail)) != 0) {
+            keys[rail] = ways.rdma.keys[from.other[rail]];
+        }
+    }
+    start_shares(move, rails, ways.rdma.address, keys, request.wanted_);
+    return Status::kOk;
+}
+
+Engine::RdmaMove& Engine::take_move(Request& request, RdmaPeer& to, bool read) {
     if (rdma_->free_moves.empty()) {
         rdma_->free_moves.push_back(std::make_unique<RdmaMove>());
     }
     RdmaMove& move = *rdma_->free_moves.back().release();
     rdma_->free_moves.pop_back();
     move.request = &request;
-    move.to = &from;
-    move.read = true;
-    start_shares(move, rails, ways.rdma.address, ways.rdma.keys, request.wanted_, true);
-    return Status::kOk;
+    move.to = &to;
+    move.read = read;
+    return move;
 }
 
 /// Starts the parts of a message on these rails, as equal as pages allow.
 void Engine::start_shares(RdmaMove& move, RailBits rails, std::uint64_t remote,
-                          const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes,
-                          bool read) {
+                          const std::array<std::uint32_t, wire::kMaxRails>& keys,
+                          std::size_t bytes) {
     const auto count = static_cast<unsigned>(std::popcount(rails));
     const std::uint64_t part = (bytes / count + kAlignment - 1) / kAlignment * kAlignment;
     const auto local = reinterpret_cast<std::uint64_t>(move.request->data_);
@@ -319,8 +250,8 @@ void Engine::start_shares(RdmaMove& move, RailBits rails, std::uint64_t remote,
         share.done = on_share_done;
         share.owner = &move;
         share.engine = this;
-        share.read = read;
-        share.tells = !read;
+        share.read = move.read;
+        share.tells = !move.read;
         share.immediate = move.immediate;
         share.local = local + offset;
         share.remote = remote + offset;
@@ -368,7 +299,11 @@ void Engine::move_ended(RdmaMove& move) {
             return;
         }
         ++rdma_->counters.retries;
+        drop_region(request, true);
         request.awaits_ = Request::Awaits::kAnswer;
+        if (!any_connected(*ended.to)) {
+            may_be_lost(request);
+        }
         wire::RdmaFailed failed;
         failed.from = own_name();
         failed.sender_request = request.id_;
@@ -382,16 +317,14 @@ void Engine::move_ended(RdmaMove& move) {
     Ways ways;
     resume(request, ways);
     if (!ended.failed) {
-        flush_device(request);
-        drop_region(request);
         wire::Fin fin;
         fin.sender_request = request.remote_id_;
         fin.path = static_cast<std::uint8_t>(protocol::Path::kRdma);
         control(*request.peer_, std::as_bytes(std::span(&fin, 1)));
-        request.outcome.reason = Reason::kDirect;
-        receive_done(request, Status::kOk);
+        rdma_->arrived.push_back(&request);
         return;
     }
+    drop_region(request, true);
     ++rdma_->counters.retries;
     ++ways.rdma_failed;
     request.outcome.reason = Reason::kRdmaFailed;

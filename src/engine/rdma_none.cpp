@@ -34,7 +34,7 @@ void Engine::on_rdma_control(std::span<const std::byte> in) {
     }
 }
 
-void Engine::drop_region(Request&) noexcept {}
+void Engine::drop_region(Request&, bool) noexcept {}
 void Engine::early_puts() {}
 void Engine::poll_rdma(int&) {}
 bool Engine::rdma_idle() const noexcept {

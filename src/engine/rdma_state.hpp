@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/rdma_landings.hpp"
 #include "engine/ways.hpp"
 #include "mover/verbs/connection.hpp"
 #include "mover/verbs/device.hpp"
@@ -42,23 +43,39 @@ struct Engine::RdmaPeer {
     Engine* engine = nullptr;
     Peer* peer = nullptr;
     State state = State::kNone;
-    bool peer_connected = false;   ///< the peer's end is connected to this one
-    bool peer_listens = false;     ///< its test memory is known
-    std::uint32_t epoch = 0;       ///< of this end; 0: there is none
-    std::uint32_t peer_epoch = 0;  ///< of the end that this one is connected to; 0: none yet
-    RailBits tested = 0;           ///< rails whose pattern came as it should
-    unsigned sends = 0;            ///< writes to it under way
-    unsigned receives = 0;         ///< messages that it was asked to write, and reads
-    unsigned failures = 0;         ///< in a row, of connections
-    Clock::time_point retry_at;    ///< not before this is it tried anew
-    Clock::time_point test_until;  ///< when a test that is still under way has failed
-    unsigned tests = 0;            ///< own patterns under way
-    std::byte* test_memory = nullptr;
+    bool peer_connected = false;       ///< the peer's end is connected to this one
+    bool peer_listens = false;         ///< its test memory is known
+    std::uint32_t epoch = 0;           ///< of this end; 0: there is none
+    std::uint32_t peer_epoch = 0;      ///< of the end that this one is connected to; 0: none yet
+    RailBits tested = 0;               ///< rails whose pattern came as it should
+    unsigned sends = 0;                ///< writes to it under way
+    unsigned receives = 0;             ///< messages that it was asked to write, and reads
+    unsigned failures = 0;             ///< in a row, of connections
+    Clock::time_point retry_at;        ///< not before this is it tried anew
+    Clock::time_point repair_at;       ///< nor before this, for broken rails beside others
+    Clock::time_point test_until;      ///< when a test that is still under way has failed
+    unsigned tests = 0;                ///< own patterns under way
+    std::byte* test_memory = nullptr;  ///< patterns from the peer, unless `landing`, and for it
+    std::byte* landing = nullptr;      ///< device memory for those from the peer
     mover::verbs::Region* test_region = nullptr;
     std::uint64_t test_address = 0;  ///< at the peer
     std::array<std::uint32_t, wire::kMaxRails> test_keys{};
+    /// By rail of this process: the peer's rail that it is connected to; kNoRail: none.
+    std::array<std::uint8_t, wire::kMaxRails> other{};
+    std::uint64_t used = 0;  ///< when, in messages
     std::array<mover::verbs::Share, wire::kMaxRails> test_shares;
     mover::verbs::Connection connection;
+
+    static constexpr std::uint8_t kNoRail = UINT8_MAX;
+    /// The rail of this process that is connected to the peer's; kNoRail when none is.
+    std::uint8_t own_rail(unsigned theirs) const noexcept {
+        for (std::uint8_t rail = 0; rail < other.size(); ++rail) {
+            if (other[rail] == theirs && connection.connected(rail)) {
+                return rail;
+            }
+        }
+        return kNoRail;
+    }
     std::deque<PendingWays> waiting;  ///< receives, for the connection
 };
 
@@ -83,6 +100,13 @@ struct Engine::RdmaSlot {
     std::uint32_t generation = 0;
 };
 
+/// An immediate is the index of a slot and its generation.
+inline constexpr unsigned kSlotBits = 20;
+inline constexpr std::uint32_t kMostSlots = (1U << kSlotBits) - 1;
+
+/// Bytes of a test pattern, one for each rail.
+inline constexpr std::size_t kPatternBytes = 512;
+
 struct Engine::RdmaState {
     ~RdmaState();
     const mover::verbs::Api* api = nullptr;
@@ -98,11 +122,22 @@ struct Engine::RdmaState {
     std::vector<RdmaSlot> slots;
     std::vector<std::uint32_t> free_slots;
     std::vector<std::unique_ptr<RdmaMove>> free_moves;
-    std::vector<RdmaPeer*> changed;              ///< to be looked at after the lane's poll
-    std::deque<wire::RdmaPut> early;             ///< while UCX still holds the sender's data
+    std::vector<RdmaPeer*> changed;   ///< to be looked at after the lane's poll
+    std::deque<wire::RdmaPut> early;  ///< while UCX still holds the sender's data
+    Landings landings{wire::kMaxRails * kPatternBytes};
+    memory::Pointer device;                      ///< some memory of the device that is used
     std::map<int, mover::verbs::Flush> flushes;  ///< by device
-    std::vector<RdmaMove*> failed;               ///< moves with nothing under way any more
-    std::size_t moves = 0;                       ///< under way
+    std::vector<Request*> arrived;               ///< written whole, to be flushed and ended
+    struct Lost {
+        std::uint64_t id = 0;
+        Clock::time_point limit;
+    };
+    std::vector<Lost> lost;         ///< requests that wait for a peer whose rails are all broken
+    std::uint64_t messages = 0;     ///< a clock for RdmaPeer::used
+    std::vector<RdmaMove*> failed;  ///< moves with nothing under way any more
+    /// Since when a rail's port is down; not set: it is up.
+    std::array<Clock::time_point, wire::kMaxRails> down_since{};
+    std::size_t moves = 0;  ///< under way
     unsigned polls = 0;
     bool closing = false;
     RdmaCounters counters;

@@ -92,7 +92,8 @@ inline bool sound(const RdmaConnect& message) noexcept {
     return message.status != 0 ? !any : any && message.epoch != 0;
 }
 inline bool sound(const RdmaRails& message) noexcept {
-    return ((message.tested | message.broken) & ~kRailBits) == 0 && message.epoch != 0;
+    return ((message.tested | message.broken | message.closed) & ~kRailBits) == 0 &&
+           message.epoch != 0;
 }
 /// Some rail is to be used, and no byte beyond the end of the address space.
 inline bool sound(const RdmaPut& message) noexcept {

@@ -298,8 +298,9 @@ struct RdmaRails {
     std::uint32_t epoch = 0;       ///< of the sender's end
     std::uint32_t peer_epoch = 0;  ///< of the receiver's end
     std::uint8_t tested = 0;       ///< bits: the test pattern has come by these
-    std::uint8_t broken = 0;       ///< bits: these are closed here
-    std::array<std::uint8_t, 6> reserved{};
+    std::uint8_t broken = 0;       ///< bits: these have failed, and are closed here
+    std::uint8_t closed = 0;       ///< bits: these are closed here because nobody used them
+    std::array<std::uint8_t, 5> reserved{};
 };
 
 /// The receiver names the registered memory that the sender is to write into. The last write on

@@ -71,6 +71,7 @@ struct World {
     std::uint32_t next_pair = 100;
     std::uint32_t next_key = 7000;
     std::uint64_t registrations = 0;
+    std::size_t revoked = 0;
     void (*copy)(void* to, const void* from, std::size_t bytes) = nullptr;
 };
 World world;
@@ -268,7 +269,7 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t bytes, int) {
 }
 
 int dereg_mr(ibv_mr* verbs) {
-    world.regions.erase(verbs->lkey);
+    world.revoked -= 1 - world.regions.erase(verbs->lkey);
     delete &outer<Region>(verbs);
     return 0;
 }
@@ -467,6 +468,13 @@ FakeCards::Fault& FakeCards::fault(unsigned card) {
     return world.cards[card]->fault;
 }
 
+void FakeCards::revoke(const void* address) {
+    const auto at = reinterpret_cast<std::uint64_t>(address);
+    world.revoked += std::erase_if(world.regions, [&](const auto& entry) {
+        return allowed(entry.first, entry.second->card, at, 1);
+    });
+}
+
 void FakeCards::run() {
     // Each pair once: the order among pairs is nobody's to rely on.
     for (const auto& [number, pair] : world.pairs) {
@@ -491,7 +499,7 @@ std::size_t FakeCards::pairs() {
     return world.pairs.size();
 }
 std::size_t FakeCards::regions() {
-    return world.regions.size();
+    return world.regions.size() + world.revoked;
 }
 std::size_t FakeCards::queues() {
     return world.queues;

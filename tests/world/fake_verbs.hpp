@@ -34,6 +34,8 @@ class FakeCards {
         std::uint64_t cuts_at = 0;     ///< as `cut`, from this work request on
     };
     static Fault& fault(unsigned card);
+    /// Makes all keys wrong that were given out for this memory.
+    static void revoke(const void* address);
     /// Moves what can be moved.
     static void run();
 

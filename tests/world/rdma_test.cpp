@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 
@@ -29,49 +31,61 @@ void copy_any(void* to, const void* from, std::size_t bytes) {
               Status::kOk);
 }
 
-/// Two engines that take each other for processes of different nodes.
+/// Verbs of a machine without cards.
+const mover::verbs::Api& no_cards() {
+    static const mover::verbs::Api api = [] {
+        mover::verbs::Api none = FakeCards::api();
+        none.get_device_list = [](int* count) {
+            *count = 0;
+            return new ibv_device* [1] {};
+        };
+        return none;
+    }();
+    return api;
+}
+
+/// Engines that take each other for processes of different nodes.
 class Nodes {
  public:
-    explicit Nodes(const config::Params& params, bool second_has_cards = true) {
-        for (int side = 0; side < 2; ++side) {
+    explicit Nodes(const config::Params& params, int count = 2, bool second_has_cards = true)
+        : count_(count) {
+        for (int side = 0; side < count; ++side) {
             auto made = engine::Engine::create(params, 0);
             EXPECT_TRUE(made.ok());
             engines_[side] = std::move(*made);
-            if (side == 0 || second_has_cards) {
-                engines_[side]->use_verbs(&FakeCards::api());
-            } else {
-                static const mover::verbs::Api none = [] {
-                    mover::verbs::Api api = FakeCards::api();
-                    api.get_device_list = [](int* count) {
-                        *count = 0;
-                        return new ibv_device* [1] {};
-                    };
-                    return api;
-                }();
-                engines_[side]->use_verbs(&none);
-            }
+            engines_[side]->use_verbs(side != 1 || second_has_cards ? &FakeCards::api()
+                                                                    : &no_cards());
         }
-        for (int side = 0; side < 2; ++side) {
-            engine::Address other;
-            EXPECT_TRUE(decode(engines_[1 - side]->address(), other));
-            other.node.boot ^= 1;
-            peers_[side] = engines_[side]->add_peer(encode(other));
+        for (int side = 0; side < count; ++side) {
+            for (int one = 0; one < count; ++one) {
+                engine::Address other;
+                EXPECT_TRUE(decode(engines_[one]->address(), other));
+                other.node.boot ^= static_cast<std::uint64_t>(one) + 1;
+                peers_[side][one] = one != side ? engines_[side]->add_peer(encode(other)) : nullptr;
+            }
             communicators_[side] = engines_[side]->add_communicator(
-                0, side, 2,
-                {[](void* self, int) { return static_cast<engine::Peer*>(self); }, peers_[side]});
+                0, side, count,
+                {[](void* self, int rank) { return static_cast<engine::Peer**>(self)[rank]; },
+                 peers_[side]});
         }
     }
     ~Nodes() {
-        while (!engines_[0]->idle() || !engines_[1]->idle()) {
+        const auto all_idle = [&] {
+            return std::all_of(engines_, engines_ + count_,
+                               [](const auto& engine) { return engine->idle(); });
+        };
+        while (!all_idle()) {
             progress();
         }
-        for (int side = 0; side < 2; ++side) {
+        for (int side = 0; side < count_; ++side) {
             engines_[side]->remove_communicator(communicators_[side]);
             engines_[side]->close_peers(nullptr);
         }
         for (auto& engine : engines_) {
-            engine->release_device_resources();
-            engine.reset();
+            if (engine != nullptr) {
+                engine->release_device_resources();
+                engine.reset();
+            }
         }
         EXPECT_EQ(FakeCards::pairs(), 0U);
         EXPECT_EQ(FakeCards::regions(), 0U);
@@ -82,17 +96,19 @@ class Nodes {
 
     engine::Engine& operator[](int side) { return *engines_[side]; }
     void progress() {
-        engines_[0]->progress();
-        engines_[1]->progress();
+        for (int side = 0; side < count_; ++side) {
+            engines_[side]->progress();
+        }
     }
-    void send(int side, Ticket& ticket, const MessageMemory& memory) {
-        EXPECT_EQ(engines_[side]->send(ticket.request, *communicators_[side], 1 - side, 0,
-                                       memory.all(), engine::SendMode::kStandard),
-                  Status::kOk);
+    void send(int side, Ticket& ticket, const MessageMemory& memory, int to = -1) {
+        EXPECT_EQ(
+            engines_[side]->send(ticket.request, *communicators_[side], to < 0 ? 1 - side : to, 0,
+                                 memory.all(), engine::SendMode::kStandard),
+            Status::kOk);
     }
-    void receive(int side, Ticket& ticket, const MessageMemory& memory) {
-        EXPECT_EQ(engines_[side]->receive(ticket.request, *communicators_[side], 1 - side, 0,
-                                          memory.all()),
+    void receive(int side, Ticket& ticket, const MessageMemory& memory, int from = -1) {
+        EXPECT_EQ(engines_[side]->receive(ticket.request, *communicators_[side],
+                                          from < 0 ? 1 - side : from, 0, memory.all()),
                   Status::kOk);
     }
     void wait(const Ticket& ticket) {
@@ -113,9 +129,11 @@ class Nodes {
     }
 
  private:
-    std::unique_ptr<engine::Engine> engines_[2];
-    engine::Peer* peers_[2] = {};
-    engine::Communicator* communicators_[2] = {};
+    static constexpr int kMost = 3;
+    int count_;
+    std::unique_ptr<engine::Engine> engines_[kMost];
+    engine::Peer* peers_[kMost][kMost] = {};
+    engine::Communicator* communicators_[kMost] = {};
 };
 
 /// Runs a test in a process of its own, with CUDA and `cards` cards.
@@ -327,7 +345,7 @@ TEST(EngineRdmaWays, ManyMessagesAtOnce) {
 
 TEST(EngineRdmaFault, WithoutCardsAtTheOtherSideItIsStaged) {
     with_cards(1, [](Rank& rank) {
-        Nodes nodes(params_for(), false);
+        Nodes nodes(params_for(), 2, false);
         for (unsigned number = 0; number < 3; ++number) {
             const Ends ends = transfer(nodes, rank, number, kBytes);
             EXPECT_EQ(ends.received.path, Path::kStaged);
@@ -436,6 +454,120 @@ TEST(EngineRdmaFault, WriteWhoseAcknowledgementIsLostEndsByWordOfMouth) {
         EXPECT_EQ(ends.received.path, Path::kRdma);
         EXPECT_EQ(FakeCards::bytes(0) - before, 60000U);
         EXPECT_EQ(nodes.by(Path::kStaged), 0U);
+    });
+}
+
+// A key that is no longer good costs a new registration, not the message.
+TEST(EngineRdmaFault, RevokedRegistrationIsMadeAnew) {
+    with_cards(1, [](Rank& rank) {
+        const test::LogCapture log(LogLevel::kWarning);
+        Nodes nodes(params_for(Preference::kRdmaWrite));
+        MessageMemory out(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        MessageMemory in(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        for (unsigned number = 0; number < 4; ++number) {
+            Ticket send;
+            Ticket receive;
+            out.fill(content(kBytes, number));
+            nodes.send(0, send, out);
+            nodes.receive(1, receive, in);
+            nodes.wait(send);
+            nodes.wait(receive);
+            EXPECT_TRUE(in.holds(content(kBytes, number)));
+            EXPECT_EQ(receive.outcome().path, Path::kRdma) << number;
+            if (number == 1) {
+                FakeCards::revoke(out.all().address);
+                FakeCards::revoke(in.all().address);
+            }
+        }
+        EXPECT_EQ(nodes[0].rdma_counters().retries, 1U);
+        EXPECT_EQ(log.lines().size(), 1U);
+    });
+}
+
+// One rail is broken and the other one still at it: the message is moved again only when that has
+// ended, as its late bytes could fall into a buffer that is the application's again.
+TEST(EngineRdmaFault, NothingIsMovedAgainBeforeTheOtherRailHasEnded) {
+    for (const Preference preference : {Preference::kRdmaWrite, Preference::kRdmaRead}) {
+        with_cards(2, [preference](Rank& rank) {
+            const test::LogCapture log(LogLevel::kWarning);
+            Nodes nodes(params_for(preference));
+            transfer(nodes, rank, 1, 300000);
+            MessageMemory out(rank.driver(), Kind::kDevice, 300000, 0, false);
+            MessageMemory in(rank.driver(), Kind::kDevice, 300000, 0, false);
+            out.fill(content(300000, 2));
+            Ticket send;
+            Ticket receive;
+            FakeCards::fault(0).cut = true;
+            FakeCards::fault(1).held = true;
+            nodes.send(0, send, out);
+            nodes.receive(1, receive, in);
+            nodes.progress_for(3000);
+            EXPECT_FALSE(send.done);
+            EXPECT_FALSE(receive.done);
+            EXPECT_EQ(nodes[0].rdma_counters().retries + nodes[1].rdma_counters().retries, 0U);
+            FakeCards::fault(0) = {};
+            FakeCards::fault(1) = {};
+            nodes.wait(receive);
+            nodes.wait(send);
+            EXPECT_EQ(receive.outcome().path, Path::kRdma);
+            EXPECT_TRUE(in.holds(content(300000, 2)));
+        });
+    }
+}
+
+// A peer that answers nothing after its rails broke: the message ends with an error that names it.
+TEST(EngineRdmaFault, SilentPeerIsGivenUp) {
+    with_cards(1, [](Rank& rank) {
+        const test::LogCapture log(LogLevel::kError);
+        config::Params params = params_for(Preference::kRdmaWrite);
+        params.pml_rdma_peer_limit = 1;
+        Nodes nodes(params);
+        transfer(nodes, rank, 1, kBytes);
+        MessageMemory out(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        MessageMemory in(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        Ticket send;
+        Ticket receive;
+        out.fill(content(kBytes, 2));
+        nodes.receive(1, receive, in);
+        nodes.send(0, send, out);
+        FakeCards::fault(0).held = true;
+        nodes.progress_for(2000);
+        FakeCards::fault(0).cut = true;
+        FakeCards::fault(0).held = false;
+        while (!send.done) {
+            nodes[0].progress();
+        }
+        EXPECT_EQ(send.outcome().status, Status::kUnreachable);
+        ASSERT_EQ(log.lines().size(), 1U);
+        EXPECT_NE(log.lines()[0].find("rank 1"), std::string::npos);
+    });
+}
+
+// More peers than connections: the one that was not used for longest makes room.
+TEST(EngineRdmaWays, ConnectionsAreBounded) {
+    with_cards(2, [](Rank& rank) {
+        const test::LogCapture log(LogLevel::kWarning);
+        config::Params params = params_for();
+        params.pml_rdma_connections = 1;
+        Nodes nodes(params, 3);
+        MessageMemory out(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        MessageMemory in(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        for (unsigned number = 0; number < 9; ++number) {
+            const int from = static_cast<int>(number % 3);
+            const int to = (from + 1) % 3;
+            Ticket send;
+            Ticket receive;
+            out.fill(content(kBytes, number));
+            nodes.receive(to, receive, in, from);
+            nodes.send(from, send, out, to);
+            nodes.wait(receive);
+            nodes.wait(send);
+            EXPECT_EQ(receive.outcome().path, Path::kRdma) << number;
+            EXPECT_TRUE(in.holds(content(kBytes, number)));
+            nodes.progress_for(100);
+            EXPECT_LE(FakeCards::pairs(), 6U) << "two ends on two rails, and one at most left over";
+        }
+        EXPECT_EQ(log.lines().size(), 0U);
     });
 }
 

@@ -43,6 +43,7 @@ namespace beeline::mover::verbs {
     X(query_qp, "IBVERBS_1.1")             \
     X(destroy_qp, "IBVERBS_1.1")
 #define BEELINE_VERBS_OPTIONAL(X)    \
+    X(fork_init, "IBVERBS_1.1")      \
     X(reg_mr_iova2, "IBVERBS_1.8")   \
     X(reg_dmabuf_mr, "IBVERBS_1.12") \
     X(query_ece, "IBVERBS_1.10")     \
