@@ -64,21 +64,22 @@ class Runner:
             raise RunFailed(f"{self.name}: {what} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def bench(self, launch, test, what, ranks=2):
+    def bench(self, launch, test, what, ranks=2, limit=240):
         """One run of beeline-bench; returns its JSON document. `launch` are options for mpirun.sh, `test`
         the words for beeline-bench."""
         with tempfile.TemporaryDirectory() as folder:
             output = os.path.join(folder, "rows.json")
-            self.output_of([os.path.join(TOP, "tests", "support", "mpirun.sh"), "--timeout", "240", *launch, "-n", str(ranks),
-                            os.path.join(self.build, "beeline-bench"), *test, "--json", output], what)
+            mpirun = os.path.join(TOP, "tests", "support", "mpirun.sh")
+            words = ["-n", str(ranks), os.path.join(self.build, "beeline-bench"), *test, "--json", output]
+            self.output_of([mpirun, "--timeout", str(limit), *launch, *words], what)
             with open(output, encoding="utf-8") as file:
                 return json.load(file)
 
     def bench_rival(self, launch, test, what, ranks=2):
-        """As bench(), for a stack that isn't ours: where it fails (Open MPI 4.1.4's ob1 does at times with two threads
-        a rank) that is counted for print_deaths(), and None returned."""
+        """As bench(), for a stack that isn't ours: where it fails or hangs (Open MPI 4.1.4's ob1 does both at times
+        with two threads a rank) that is counted for print_deaths(), and None returned."""
         try:
-            return self.bench(launch, test, what, ranks)
+            return self.bench(launch, test, what, ranks, limit=60)
         except RunFailed:
             self.deaths[what] = self.deaths.get(what, 0) + 1
             return None

@@ -57,6 +57,8 @@ Status Operation::bring_input() noexcept {
         result_ = call_.output;
         result_bytes_ = call_.sizes.count * call_.element;
     }
+    places_[0] = from;
+    places_[1] = to;
     const memory::Pointer& place = call_.output != nullptr && to.on_device() ? to : from;
     const bool mixed =
         reduces && call_.input != nullptr && call_.output != nullptr && !same_place(from, to);
@@ -79,6 +81,7 @@ Status Operation::bring_input() noexcept {
     if (!memory) {
         return memory.status();
     }
+    places_[2] = where.on_device() ? device_room_.place_of_scratch() : memory::Pointer{};
     if (result_ != nullptr) {
         call_.output = memory.value();
         return Status::kOk;
@@ -101,11 +104,15 @@ Status Operation::begin_round(Status failed) noexcept {
         }
         data.sizes.count = part.count;
     }
-    return executor_.begin(*schedule_, data, *engine_, *transport_, failed);
+    const Status begun = executor_.begin(*schedule_, data, *engine_, *transport_, failed);
+    const bool on_device = engine_ == &device_ && executor_.uses_scratch();
+    places_[3] = on_device ? device_.place_of_scratch() : memory::Pointer{};
+    return begun;
 }
 
 Status Operation::prepare(const Call& call) noexcept {
     call_ = call;
+    places_ = {};
     result_ = nullptr;
     result_bytes_ = 0;
     rounds_ = 1;
@@ -126,6 +133,7 @@ void Operation::finish() noexcept {
 }
 
 bool Operation::advance(exec::Patience patience) noexcept {
+    const memory::KnownScope known(places_);
     while (busy_) {
         if (!executor_.advance(patience)) {
             return false;

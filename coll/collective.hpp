@@ -77,6 +77,8 @@ class Operation {
     exec::DeviceEngine device_;
     exec::HostEngine host_room_;  ///< memory for an input or output of our own
     exec::DeviceEngine device_room_;
+    /// Where the buffers and the scratch are: messages need not ask again.
+    std::array<memory::Pointer, 4> places_;
     void* result_ = nullptr;  ///< where the caller wants what went to a room; or null
     std::size_t result_bytes_ = 0;
 };

@@ -122,7 +122,7 @@ bool DeviceEngine::scratch_is_ours(const Room& room) noexcept {
     return room.scratch != 0 &&
            room.home->driver().cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
                                                      room.scratch) == CUDA_SUCCESS &&
-           id == room.scratch_id;
+           id == room.scratch_place.buffer_id;
 }
 
 /// Nothing must be under way in it.
@@ -148,8 +148,17 @@ bool DeviceEngine::grow_scratch(Room& room, std::size_t bytes) noexcept {
     }
     room.capacity = capacity;
     room.scratch_generation = room.home->generation();
-    driver.cuPointerGetAttribute(&room.scratch_id, CU_POINTER_ATTRIBUTE_BUFFER_ID, room.scratch);
+    room.scratch_place = memory::classify(reinterpret_cast<const void*>(room.scratch));
     return true;
+}
+
+memory::Pointer DeviceEngine::place_of_scratch() const noexcept {
+    for (const auto& room : rooms_) {
+        if (room->home->context() == place_.context && room->scratch != 0 && !scratch_on_host_) {
+            return room->scratch_place;
+        }
+    }
+    return {};
 }
 
 Result<void*> DeviceEngine::scratch(std::size_t bytes) noexcept {

@@ -27,6 +27,9 @@ class DeviceEngine final : public ReduceEngine {
     /// Works for buffers like `place` (which must be on a device) until the next bind.
     void bind(const memory::Pointer& place) noexcept;
 
+    /// What its scratch for the bound place is to messages, once there is some; else host memory.
+    memory::Pointer place_of_scratch() const noexcept;
+
     Result<void*> scratch(std::size_t bytes) noexcept override;
     Status copy(void* target, const void* source, std::size_t bytes) noexcept override;
     Status reduce(kernel::Type type, kernel::Op op, const void* left, const void* right, void* out,
@@ -44,7 +47,7 @@ class DeviceEngine final : public ReduceEngine {
         DeviceHome::Lease lease;
         CUdeviceptr scratch = 0;
         std::size_t capacity = 0;
-        std::uint64_t scratch_id = 0;  ///< buffer id of the scratch: shows a context made anew
+        memory::Pointer scratch_place;  ///< its buffer id shows a context made anew
         std::uint64_t scratch_generation = 0;
     };
 

@@ -44,6 +44,9 @@ class HostDriven {
     /// is undefined.
     bool advance(Patience patience) noexcept;
 
+    /// Whether the run has scratch of the engine's.
+    bool uses_scratch() const noexcept { return scratch_ != nullptr; }
+
     /// The first failure of the run.
     Status status() const noexcept { return status_; }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <cstdio>
+#include <limits>
 #include <string_view>
 
 #include "coll/select/fused.hpp"
@@ -203,9 +204,9 @@ Choice by_rule(const Facts& facts, const Settings& settings) noexcept {
 Choice cheapest(const Facts& facts, const Settings& settings) noexcept {
     Choice best;
     best.reason = "no algorithm serves this call";
-    double least = 0;
+    double least = std::numeric_limits<double>::infinity();
     const auto consider = [&](const Candidate& candidate) {
-        if (candidate.refusal == nullptr && (least == 0 || candidate.seconds < least)) {
+        if (candidate.refusal == nullptr && candidate.seconds < least) {
             best = {candidate.algorithm, candidate.slices, "the cheapest by the cost model", 0};
             least = candidate.seconds;
         }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "memory/always_host.hpp"
 #include "memory/copy.hpp"
 #include "memory/pointer.hpp"
 
@@ -75,13 +76,15 @@ std::byte* at(void* address, std::ptrdiff_t offset) noexcept {
                                         static_cast<std::uintptr_t>(offset));
 }
 
-/// A block with gaps, to or from packed host memory. Relative to MPI_BOTTOM its runs may lie in
+/// A block with gaps, to or from packed memory. Relative to MPI_BOTTOM its runs may lie in
 /// different kinds of memory, so each is copied by itself then.
-Status move_block(bool fetch, const Piece& piece, void* base, std::byte* packed) {
+Status move_block(bool fetch, const Piece& piece, void* base, std::byte* packed,
+                  bool packed_on_device) {
     const datatype::Layout& layout = *layout_of(piece.type);
     const std::size_t bytes = layout.bytes(piece.count);
     std::byte* buffer = at(base, piece.offset);
-    if (base == MPI_BOTTOM) {
+    const memory::Pointer pointer = memory::classify(buffer + piece.type->super.true_lb);
+    if (base == MPI_BOTTOM || (packed_on_device && !pointer.on_device())) {
         Status status = Status::kOk;
         datatype::for_each_run(layout, piece.count, 0, bytes,
                                [&](std::ptrdiff_t run, std::size_t length, std::size_t position) {
@@ -94,7 +97,6 @@ Status move_block(bool fetch, const Piece& piece, void* base, std::byte* packed)
                                });
         return status;
     }
-    const memory::Pointer pointer = memory::classify(buffer + piece.type->super.true_lb);
     return fetch ? memory::pack(layout, piece.count, buffer, pointer, 0, packed, bytes)
                  : memory::unpack(layout, piece.count, buffer, pointer, 0, packed, bytes);
 }
@@ -150,27 +152,48 @@ Status Flat::describe(const Buffer& in, const Buffer& out, bool scattered,
     }
     in_packed_ = !gapless && bytes_ != 0;
     address_ = at(whole.address, first);
-    return in_packed_ ? place_in_packed() : Status::kOk;
+    return in_packed_ ? place_in_packed(whole, first) : Status::kOk;
 }
 
-/// The blocks one after another in memory of our own.
-Status Flat::place_in_packed() {
+/// Memory for packed data, where `data` is; null when there is none.
+std::byte* Flat::room_for_packed(const void* data) {
+    const memory::Pointer place =
+        data == nullptr || memory::always_host(data) ? memory::Pointer{} : memory::classify(data);
+    if (place.on_device()) {
+        if (device_ == nullptr) {
+            device_ = std::make_unique<beeline::coll::exec::DeviceEngine>();
+        }
+        device_->bind(place);
+        if (const auto room = device_->scratch(bytes_)) {
+            return static_cast<std::byte*>(room.value());
+        }
+    }
     if (capacity_ < bytes_) {
         packed_.reset(new (std::nothrow) std::byte[bytes_]);
         capacity_ = packed_ == nullptr ? 0 : bytes_;
     }
-    address_ = packed_.get();
+    return packed_.get();
+}
+
+/// The blocks one after another in memory of our own.
+Status Flat::place_in_packed(const Buffer& whole, std::ptrdiff_t first) {
+    // Relative to MPI_BOTTOM they may lie in different kinds of memory.
+    const bool anywhere = whole.address == MPI_BOTTOM;
+    address_ = room_for_packed(anywhere ? nullptr : at(whole.address, first));
     std::size_t end = 0;
     for (std::size_t index = 0; index < counts_.size(); ++index) {
         displacements_[index] = end;
         end += counts_[index];
     }
-    return packed_ == nullptr ? Status::kNoMemory : Status::kOk;
+    return address_ == nullptr ? Status::kNoMemory : Status::kOk;
 }
 
 void Flat::clear() noexcept {
     in_ = out_ = {};
     picked_ = nullptr;
+    if (in_packed_ && bytes_ > kKept) {
+        device_.reset();
+    }
     if (capacity_ > kKept) {
         packed_.reset();
         capacity_ = 0;
@@ -197,8 +220,9 @@ Status Flat::move(const Buffer& view, Direction direction) {
     for (std::size_t index = 0; index < counts_.size(); ++index) {
         const std::size_t block = block_at(index);
         if (counts_[index] != 0 && holds(view, block)) {
-            const Status status = move_block(direction == Direction::kFetch, block_of(view, block),
-                                             view.address, packed_.get() + displacements_[index]);
+            const Status status =
+                move_block(direction == Direction::kFetch, block_of(view, block), view.address,
+                           address_ + displacements_[index], address_ != packed_.get());
             if (status != Status::kOk) {
                 return status;
             }

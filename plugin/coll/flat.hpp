@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "coll/exec/device_engine.hpp"
 #include "coll/plan/layout.hpp"
 #include "plugin/staging.hpp"
 
 namespace beeline::plugin::coll {
 
 /// One side of a call. Where the caller's blocks are gapless they are used as they are; where a
-/// datatype has gaps, the data is packed into host memory and unpacked from it.
+/// datatype has gaps, the data is packed into memory of our own and unpacked from it: on the device
+/// if the buffer is there and it has room, else on the host.
 class Flat {
  public:
     /// Describes the buffer that both views are of (either may be kNothing): the blocks of `in` are
@@ -51,7 +53,8 @@ class Flat {
         return picked_ == nullptr ? index : static_cast<std::size_t>((*picked_)[index]);
     }
     std::ptrdiff_t first_place(const Buffer& buffer) const noexcept;
-    Status place_in_packed();
+    Status place_in_packed(const Buffer& whole, std::ptrdiff_t first);
+    std::byte* room_for_packed(const void* data);
     Status move(const Buffer& view, Direction direction);
 
     const std::vector<int>* picked_ = nullptr;
@@ -61,7 +64,8 @@ class Flat {
     std::size_t bytes_ = 0;  ///< of all blocks, in bytes
     std::vector<std::size_t> counts_;
     std::vector<std::size_t> displacements_;
-    bool in_packed_ = false;  ///< the blocks are in packed_, not where the caller has them
+    bool in_packed_ = false;  ///< the blocks are packed, not where the caller has them
+    std::unique_ptr<beeline::coll::exec::DeviceEngine> device_;  ///< its scratch: packed data
     std::unique_ptr<std::byte[]> packed_;
     std::size_t capacity_ = 0;
 };

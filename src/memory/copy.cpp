@@ -2,6 +2,7 @@
 // Streams and events kept per CUDA context, and the copies that run on them.
 #include "memory/copy.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "cuda/context.hpp"
+#include "memory/always_host.hpp"
 #include "memory/packed.hpp"
 
 namespace beeline::memory {
@@ -31,6 +33,7 @@ struct ContextStreams {
     cuda::Stream inward;
     cuda::Stream outward;
     RunKernels kernels;
+    CUdeviceptr packed = 0;  ///< room for packed data on its way to or from pageable memory
     Slot* free_slots = nullptr;
     bool dead = false;  // context gone: never used again, kept for slots still out
 };
@@ -177,6 +180,62 @@ CUresult make(const cuda::Driver& driver, cuda::Stream& stream) noexcept {
     return CUDA_SUCCESS;
 }
 
+constexpr std::size_t kPackedRoom = std::size_t{1} << 20;
+
+/// Moves a packed range between the device and host memory that kernels do not reach: by a launch
+/// and a copy for each piece, through memory on the device. CUDA_ERROR_OUT_OF_MEMORY: there is
+/// none.
+CUresult through_device(ContextStreams& streams, const Packed& range) noexcept {
+    const cuda::Driver& driver = *streams.driver;
+    const CUstream stream = streams.immediate.get();
+    if (streams.packed == 0) {
+        const cuda::CaptureScope captures(driver);
+        if (driver.cuMemAlloc(&streams.packed, kPackedRoom) != CUDA_SUCCESS) {
+            streams.packed = 0;
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    const bool gathers = range.direction == Direction::kGather;
+    CUresult result = CUDA_SUCCESS;
+    for (std::size_t done = 0; done < range.bytes && result == CUDA_SUCCESS; done += kPackedRoom) {
+        Packed piece{range.layout,
+                     range.count,
+                     range.buffer,
+                     range.skip + done,
+                     reinterpret_cast<const void*>(streams.packed),
+                     std::min(kPackedRoom, range.bytes - done),
+                     range.direction,
+                     Packing::kPinned};
+        const CUdeviceptr host = address(static_cast<const std::byte*>(range.host) + done);
+        if (!gathers) {
+            result = driver.cuMemcpyAsync(streams.packed, host, piece.bytes, stream);
+        }
+        if (result == CUDA_SUCCESS) {
+            result = enqueue_packed(driver, streams.kernels, stream, piece);
+        }
+        if (gathers && result == CUDA_SUCCESS) {
+            result = driver.cuMemcpyAsync(host, streams.packed, piece.bytes, stream);
+        }
+    }
+    return result;
+}
+
+/// As enqueue_packed(), wherever the host memory is.
+CUresult enqueue_anywhere(ContextStreams& streams, const Packed& range) noexcept {
+    Packed asked = range;
+    if (range.packing == Packing::kAsk && many_runs(range)) {
+        if (always_host(range.host) || classify(range.host).kind == Kind::kHost) {
+            const CUresult result = through_device(streams, range);
+            if (result != CUDA_ERROR_OUT_OF_MEMORY) {
+                return result;
+            }
+        } else {
+            asked.packing = Packing::kPinned;
+        }
+    }
+    return enqueue_packed(*streams.driver, streams.kernels, streams.immediate.get(), asked);
+}
+
 Status move_packed(const Pointer& side, const Packed& range) noexcept {
     return run(
         side, range.buffer, "a move of non-contiguous data", {}, [&](ContextStreams& streams) {
@@ -184,8 +243,7 @@ Status move_packed(const Pointer& side, const Packed& range) noexcept {
             if (result != CUDA_SUCCESS) {
                 return result;
             }
-            result =
-                enqueue_packed(*streams.driver, streams.kernels, streams.immediate.get(), range);
+            result = enqueue_anywhere(streams, range);
             const CUresult waited = streams.driver->cuStreamSynchronize(streams.immediate.get());
             return result != CUDA_SUCCESS ? result : waited;
         });
@@ -418,6 +476,9 @@ void release_copy_resources() noexcept {
             delete slot;
         }
         streams->kernels.release(*streams->driver);
+        if (streams->packed != 0 && scope.result() == CUDA_SUCCESS) {
+            streams->driver->cuMemFree(streams->packed);
+        }
         streams->immediate = {};
         streams->inward = {};
         streams->outward = {};

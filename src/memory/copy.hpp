@@ -30,7 +30,8 @@ Status copy(void* destination, const void* source, std::size_t bytes) noexcept;
 
 /// Gathers the packed range [skip, skip + bytes) of a buffer of any kind into host memory `out`,
 /// touching the layout's runs only: by one launch where kernels are to be had and `out` is memory
-/// that the device reaches, else by one copy per run. One wait.
+/// that the device reaches, else through memory on the device, a launch and a copy for each MiB; by
+/// one copy per run where runs are few. One wait.
 Status pack(const datatype::Layout& layout, std::size_t count, const void* buffer,
             const Pointer& from, std::size_t skip, void* out, std::size_t bytes) noexcept;
 

@@ -12,7 +12,8 @@ CUdeviceptr address(const void* pointer) noexcept {
 /// From this number of runs on, one launch beats as many copies.
 constexpr std::size_t kManyRuns = 4;
 
-/// Whether the range has more runs than single copies are good for; an estimate.
+}  // namespace
+
 bool many_runs(const Packed& range) noexcept {
     const datatype::Layout& layout = range.layout;
     return layout.size != 0 &&
@@ -20,8 +21,6 @@ bool many_runs(const Packed& range) noexcept {
                    range.bytes % layout.size * layout.blocks.size() / layout.size >=
                kManyRuns;
 }
-
-}  // namespace
 
 CUresult enqueue_packed(const cuda::Driver& driver, RunKernels& kernels, CUstream stream,
                         const Packed& range) noexcept {

@@ -29,6 +29,9 @@ struct Packed {
     Packing packing = Packing::kAsk;
 };
 
+/// Whether the range has more runs than single copies are good for; an estimate.
+bool many_runs(const Packed& range) noexcept;
+
 /// Enqueues the move of a packed range: one launch where kernels reach the host memory, else one
 /// copy per run.
 /// The context of `stream` and `kernels` is current.

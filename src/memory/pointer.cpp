@@ -42,7 +42,28 @@ bool readable(const void* pointer) noexcept {
     return answer;
 }
 
+constinit thread_local std::span<const Pointer> known;
+
+/// What is known of the allocation around `pointer`; or null.
+const Pointer* find_known(const void* pointer) noexcept {
+    const auto address = reinterpret_cast<std::uint64_t>(pointer);
+    for (const Pointer& place : known) {
+        if (place.on_device() && address - place.base < place.size) {
+            return &place;
+        }
+    }
+    return nullptr;
+}
+
 }  // namespace
+
+KnownScope::KnownScope(std::span<const Pointer> places) noexcept : before_(known) {
+    known = places;
+}
+
+KnownScope::~KnownScope() {
+    known = before_;
+}
 
 Pointer classify(const void* pointer) noexcept {
     Pointer answer;
@@ -52,6 +73,9 @@ Pointer classify(const void* pointer) noexcept {
     const cuda::Driver* driver = cuda::Driver::find();
     if (driver == nullptr) {
         return answer;
+    }
+    if (const Pointer* place = find_known(pointer); place != nullptr) {
+        return *place;
     }
     unsigned type = 0;
     unsigned managed = 0;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace beeline::cuda {
 struct Driver;
@@ -32,9 +33,24 @@ struct Pointer {
     bool on_device() const noexcept { return kind == Kind::kDevice || kind == Kind::kManaged; }
 };
 
+/// Allocations on devices that the calling thread need not ask about, for as long as this object
+/// lives: those of an operation under way, whose memory must stay until it ends. Scopes nest; the
+/// innermost counts.
+class KnownScope {
+ public:
+    /// `places` must outlive the scope; those that are not on a device are passed over.
+    explicit KnownScope(std::span<const Pointer> places) noexcept;
+    ~KnownScope();
+    KnownScope(const KnownScope&) = delete;
+    KnownScope& operator=(const KnownScope&) = delete;
+
+ private:
+    std::span<const Pointer> before_;
+};
+
 /// Classifies the pointer with one driver call, or with none when the process has not loaded
-/// libcuda.so.1. A null pointer is host memory. A "host" verdict is never remembered: the address
-/// may be a device's tomorrow.
+/// libcuda.so.1 or a KnownScope says it. A null pointer is host memory. A "host" verdict is never
+/// remembered: the address may be a device's tomorrow.
 Pointer classify(const void* pointer) noexcept;
 
 const char* to_string(Kind kind) noexcept;

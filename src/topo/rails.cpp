@@ -252,6 +252,7 @@ std::vector<PciPlace> gpus_of_machine(const std::string& sysfs) {
     std::sort(found.begin(), found.end(),
               [](const auto& one, const auto& other) { return one.first < other.first; });
     std::vector<PciPlace> places;
+    places.reserve(found.size());
     for (auto& [address, place] : found) {
         places.push_back(std::move(place));
     }

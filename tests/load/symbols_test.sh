@@ -48,6 +48,12 @@ else
         printf '%s\n' "$strangers"
         status=1
     fi
+    # Looked for at run time, so that machines without them can run it.
+    if readelf -d "$file" | grep -E 'NEEDED.*(libcuda|libibverbs|librdmacm|libmlx5)' ||
+        nm -D --undefined-only "$file" | grep -E ' (ibv_|_ibv_|cu[A-Z])'; then
+        echo "$file is linked to what must be looked for at run time"
+        status=1
+    fi
     if [ "$(defined "$file" | wc -l)" -eq 0 ]; then
         echo "$file shows nothing: the components could not use it"
         status=1

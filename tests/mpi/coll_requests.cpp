@@ -63,7 +63,7 @@ void refused(Harness& h) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_vector(kBlocks, 8, 16, MPI_BYTE, &type);
     MPI_Type_commit(&type);
-    gpu::Buffer buffer(h.gpu.get(), gpu::Kind::kDevice, std::size_t{kBlocks} * 16);
+    gpu::Buffer buffer(h.gpu.get(), gpu::Kind::kHost, std::size_t{kBlocks} * 16);
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

@@ -69,14 +69,6 @@ finish() {
     exit $((failures > 0))
 }
 
-# need_rdma: skips the script where this Beeline has no RDMA.
-need_rdma() {
-    if ! grep -q '(pml, rdma,' "$top_srcdir/src/config/params.def"; then
-        echo "this Beeline has no RDMA"
-        exit 77
-    fi
-}
-
 # A counter of a Soft-RoCE device, as in "counter rxe0 sent_pkts".
 counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A network that delays, loses, doubles and reorders packets: all messages arrive, and right.
 . "$top_srcdir/tests/rdma/lib.sh"
-need_rdma
 modprobe sch_netem || { echo "no sch_netem in this kernel"; exit 77; }
 
 # under NETEM-WORDS...: both directions of both rails from now on.

@@ -3,7 +3,6 @@
 # Device memory between two hosts by RDMA: the benchmark's figures validated and their path, then the point-to-point and
 # collective matrices. With RDMA_QUICK the smaller part of each.
 . "$top_srcdir/tests/rdma/lib.sh"
-need_rdma
 
 quick() { [ -n "$RDMA_QUICK" ]; }
 sizes=$(quick && echo 64K,1M || echo 8,4K,64K,1M,16M)
@@ -22,10 +21,12 @@ if ! quick; then
     expect "two ranks a host" "^1048576 .* yes" hosts 120 4 -- "$bench" allreduce -d cuda --sizes 8,64K,1M -i 2
     expect "reads in place of writes" "^1048576 .* rdma +yes" hosts 90 2 --mca pml_beeline_protocol rdma_read -- \
         "$bench" latency -d cuda --sizes 64K,1M -i 5
-    expect "one rail" "^1048576 .* rdma +yes" env RDMA_RAILS=1 bash -c ". $top_srcdir/tests/rdma/lib.sh; \
-        hosts 90 2 -- $bench latency -d cuda --sizes 64K,1M -i 5"
+    RDMA_RAILS=1 expect "one rail" "^1048576 .* rdma +yes" hosts 90 2 -- "$bench" latency -d cuda --sizes 64K,1M -i 5
+    expect "stripes over two rails" '^pml/beeline rank 0: rail rxe2:1: .* [1-9][0-9]{6,} bytes written' \
+        hosts 90 2 --mca pml_beeline_report 1 -- "$bench" latency -d cuda --sizes 8M -i 3
+    expect_no ' NO$'
 fi
 expect "matching rules" '^OK' hosts 120 2 -- "$BEELINE_BUILD/tests/mpi/p2p_rules" host device
 expect "collectives" '^OK' hosts 120 2 -- "$BEELINE_BUILD/tests/mpi/coll_matrix" cases "$(quick && echo 1 || echo 3)" seed 31 device
-quick || expect "point-to-point programs at random" '^OK' hosts 200 2 -- "$BEELINE_BUILD/tests/mpi/p2p_random" --programs 5 --seed 5
+quick || expect "point-to-point programs at random" '^OK' hosts 200 2 -- "$BEELINE_BUILD/tests/mpi/p2p_random" --programs 5 --seed 5 host device
 finish

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "coll/plan/algorithm.hpp"
@@ -98,7 +99,7 @@ coll::select::Choice choose(const coll::select::Facts& facts, const ShowOptions&
     if (options.algorithm.empty()) {
         choice = coll::select::choose(facts, settings);
     }
-    double least = 0;
+    double least = std::numeric_limits<double>::infinity();
     for (const coll::select::Candidate& one : coll::select::candidates(facts, settings)) {
         if (choice.algorithm != nullptr || one.algorithm == nullptr) {
             continue;
@@ -107,8 +108,7 @@ coll::select::Choice choose(const coll::select::Facts& facts, const ShowOptions&
             return {one.algorithm, one.slices, "asked for", 0};
         }
         // Host copies are no schedule that could be shown: the best of those beside them is.
-        if (options.algorithm.empty() && one.refusal == nullptr &&
-            (least == 0 || one.seconds < least)) {
+        if (options.algorithm.empty() && one.refusal == nullptr && one.seconds < least) {
             least = one.seconds;
             best = {one.algorithm, one.slices, "the cheapest schedule", 0};
         }

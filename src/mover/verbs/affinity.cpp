@@ -56,6 +56,7 @@ std::vector<const Port*> rails_near(const Devices& devices, const GpuPlace& gpu,
                                     topo::Distance farthest) {
     const auto& ports = devices.ports();
     std::vector<topo::Nic> nics;
+    nics.reserve(ports.size());
     for (const auto& port : ports) {
         nics.push_back({port->place, port->speed, port->up});
     }

@@ -124,6 +124,8 @@ Result<GidRow> choose_gid(std::span<const GidRow> rows, const GidWish& wish) noe
 }
 
 std::vector<GidRow> read_gid_rows(const std::string& port) {
+    const std::string types = port + "/gid_attrs/types/";
+    const std::string interfaces = port + "/gid_attrs/ndevs/";
     std::vector<GidRow> rows;
     std::error_code error;
     for (const auto& file : std::filesystem::directory_iterator(port + "/gids", error)) {
@@ -135,12 +137,12 @@ std::vector<GidRow> read_gid_rows(const std::string& port) {
             !parse_address(line, row.gid) || scope_of(row.gid) == GidScope::kEmpty) {
             continue;
         }
-        if (!read_line(port + "/gid_attrs/types/" + name, line)) {
+        if (!read_line(types + name, line)) {
             continue;  // the kernel answers EINVAL for rows that are not in use
         }
         row.type = line == "RoCE v2" ? GidType::kRoceV2 : GidType::kRoceV1;
         std::string interface;
-        if (read_line(port + "/gid_attrs/ndevs/" + name, interface)) {
+        if (read_line(interfaces + name, interface)) {
             interface.copy(row.interface.data(), row.interface.size() - 1);
         } else if (row.type == GidType::kRoceV1) {
             row.type = GidType::kInfiniBand;  // both are "IB/RoCE v1"; only Ethernet has a netdev

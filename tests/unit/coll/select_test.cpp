@@ -132,6 +132,7 @@ TEST(Select, HostCopiesServeWhereTheyAreCheapest) {
     EXPECT_FALSE(staged(Collective::kAllreduce, 64, 64 << 20));
     EXPECT_FALSE(staged(Collective::kAllreduce, 2, 8));
     EXPECT_TRUE(staged(Collective::kBarrier, 2, 0));
+    EXPECT_FALSE(staged(Collective::kAlltoall, 1, 64 << 20));  // a copy, which costs no message
     Facts unknown = facts_of(Collective::kAlltoall, 64, 0);
     unknown.bytes_known = false;
     EXPECT_NE(choose(unknown, settings_of(params)).algorithm, nullptr);

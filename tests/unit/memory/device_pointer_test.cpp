@@ -40,6 +40,29 @@ TEST(DevicePointer, HostMemoryStaysHost) {
     }
 }
 
+TEST(DevicePointer, WhatAScopeKnowsIsNotAskedAbout) {
+    CUdeviceptr address = 0;
+    ASSERT_EQ(driver().cuMemAlloc(&address, 10000), CUDA_SUCCESS);
+    const auto at = [&](std::size_t offset) { return reinterpret_cast<void*>(address + offset); };
+    const Pointer places[] = {Pointer{}, classify(at(0))};
+    driver().cuMemFree(address);
+    int local = 0;
+    {
+        // Freed memory shows that the driver is not asked.
+        const KnownScope outer(places);
+        EXPECT_EQ(classify(at(0)).buffer_id, places[1].buffer_id);
+        EXPECT_EQ(classify(at(9999)).buffer_id, places[1].buffer_id);
+        EXPECT_EQ(classify(&local).kind, Kind::kHost);
+        std::thread([&] { EXPECT_EQ(classify(at(0)).kind, Kind::kHost); }).join();
+        {
+            const KnownScope inner({});
+            EXPECT_EQ(classify(at(0)).kind, Kind::kHost);
+        }
+        EXPECT_TRUE(classify(at(1)).on_device());
+    }
+    EXPECT_EQ(classify(at(0)).kind, Kind::kHost);
+}
+
 TEST(DevicePointer, DeviceMemoryWithItsAllocation) {
     CUdeviceptr address = 0;
     ASSERT_EQ(driver().cuMemAlloc(&address, 10000), CUDA_SUCCESS);
