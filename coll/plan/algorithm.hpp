@@ -39,8 +39,8 @@ struct Algorithm {
     /// For `bytes` of the vector, or of one block (varying blocks: of their mean).
     Cost (*cost)(const Request&, double bytes) noexcept;
     /// Every element of a result is ((0 op 1) op 2) ... of the ranks' contributions, whatever the
-    /// cut and the rank that computes it, as many joined at once as join() allows: algorithms of one
-    /// collective that fold give the same bits.
+    /// cut and the rank that computes it, as many joined at once as join() allows: algorithms of
+    /// one collective that fold give the same bits.
     bool folds = false;
 };
 
