@@ -113,6 +113,12 @@ Status Engine::rdma_connection(RdmaPeer& to, bool may_start) {
             }
             break;
     }
+    // A port that is down would keep the message waiting until the test's time is over.
+    const bool any_up = std::any_of(rdma_->rails.begin(), rdma_->rails.end(),
+                                    [](const mover::verbs::Port* port) { return port->up; });
+    if (!any_up) {
+        return Status::kUnreachable;
+    }
     if (!open_end(to)) {
         connection_failed(to);
         return Status::kUnreachable;
