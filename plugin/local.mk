@@ -68,7 +68,7 @@ beelineinclude_HEADERS = include/beeline/types.h
 libbeeline_types_la_SOURCES = plugin/extension/extension.hpp plugin/extension/types.cpp coll/kernel/reduce_host.cpp
 libbeeline_types_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/include $(MPI_PROGRAM_CPPFLAGS)
 libbeeline_types_la_CXXFLAGS = $(kernel_cxxflags)
-libbeeline_types_la_LDFLAGS = -version-info 0:0:0 -shared -Wl,-z,defs -export-symbols-regex '^beeline_'
+libbeeline_types_la_LDFLAGS = -version-info 0:0:0 -shared $(no_undefined) -export-symbols-regex '^beeline_'
 libbeeline_types_la_LIBADD = $(OMPI_LIBS)
 
 # Written at installation, so that `make install prefix=...` names the place it installs to.

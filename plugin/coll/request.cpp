@@ -59,7 +59,7 @@ StagedRequest* take_parked() noexcept {
     StagedRequest* ready = nullptr;
     for (StagedRequest** place = &parked; *place != nullptr;) {
         StagedRequest* request = *place;
-        if (REQUEST_COMPLETE(request->inner)) {
+        if (is_complete(request->inner)) {
             *place = request->next;
             request->next = ready;
             ready = request;
@@ -75,7 +75,7 @@ int free_request(ompi_request_t** handle) {
     OMPI_REQUEST_FINI(base(request));
     *handle = MPI_REQUEST_NULL;
     reap_requests();
-    if (request->inner != nullptr && !REQUEST_COMPLETE(request->inner)) {
+    if (request->inner != nullptr && !is_complete(request->inner)) {
         const std::lock_guard lock(parked_mutex);
         request->next = parked;
         parked = request;
@@ -166,7 +166,7 @@ void follow(StagedRequest* request, ompi_request_t* inner) noexcept {
     request->inner = inner;
     base(request)->req_state = OMPI_REQUEST_ACTIVE;
     request->running.store(true, std::memory_order_release);
-    if (REQUEST_COMPLETE(inner)) {
+    if (is_complete(inner)) {
         // Also the shared request that stands for "nothing to do", which has no room for a
         // callback.
         detail::Guard<decltype(&finish), &finish>::call(request);

@@ -71,7 +71,8 @@ Status PmlTransport::wait(std::span<Handle> handles) noexcept {
 
 bool PmlTransport::test(Handle handle, Status& outcome) noexcept {
     auto* request = static_cast<ompi_request_t*>(handle);
-    if (!REQUEST_COMPLETE(request)) {
+    // As is_complete(), but ordered: another thread may complete it.
+    if (__atomic_load_n(&request->req_complete, __ATOMIC_ACQUIRE) != REQUEST_COMPLETED) {
         return false;
     }
     outcome = end(request);

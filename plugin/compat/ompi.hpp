@@ -73,6 +73,16 @@ extern "C" {
     constinit opal_class_t name##_class = {#name, OBJ_CLASS(parent), construct, destruct,    0, \
                                            0,     nullptr,           nullptr,   sizeof(name)}
 
+namespace beeline::plugin {
+
+/// As REQUEST_COMPLETE(), but what the request holds may be read afterwards, also where another
+/// thread completed it.
+inline bool is_complete(const ompi_request_t* request) noexcept {
+    return __atomic_load_n(&request->req_complete, __ATOMIC_ACQUIRE) == REQUEST_COMPLETED;
+}
+
+}  // namespace beeline::plugin
+
 #if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1
 #error "Beeline is written for Open MPI 4.1"
 #endif

@@ -23,7 +23,7 @@ Request* from(ompi_request_t* request) noexcept {
 int free_request(ompi_request_t** handle) {
     Request* request = from(*handle);
     const engine::Engine::Guard guard(engine());
-    if (request->super.req_state == OMPI_REQUEST_ACTIVE && !REQUEST_COMPLETE(&request->super)) {
+    if (request->super.req_state == OMPI_REQUEST_ACTIVE && !is_complete(&request->super)) {
         request->freed = true;  // given back when it is done
     } else {
         give_back(request);
@@ -35,8 +35,7 @@ int free_request(ompi_request_t** handle) {
 int cancel_request(ompi_request_t* handle, int) {
     Request* request = from(handle);
     const engine::Engine::Guard guard(engine());
-    if (!request->is_send && handle->req_state == OMPI_REQUEST_ACTIVE &&
-        !REQUEST_COMPLETE(handle)) {
+    if (!request->is_send && handle->req_state == OMPI_REQUEST_ACTIVE && !is_complete(handle)) {
         engine().cancel(request->request);
     }
     return OMPI_SUCCESS;  // a send is not cancelled: it completes, as MPI allows

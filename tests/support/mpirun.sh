@@ -9,6 +9,8 @@
 # --timeout  end the job after this many seconds (default 60), exit code 124
 # BEELINE_BUILD names the build folder (default: the current one). What is installed is looked for under
 # its stage/ first, where "make check" puts it, then under the configured prefix.
+# BEELINE_RESIDENT names more libraries, separated by colons, that are loaded in every rank from start to end, and with
+# --stack beeline or coll the components are then too: a sanitizer knows nothing of what is loaded late and unloaded.
 set -eu
 
 stack=beeline
@@ -54,6 +56,12 @@ case $stack in
         set -- --mca pml $pml --mca mca_base_component_path "SYSTEM_DEFAULT:$stage$componentdir" "$@"
         preload=$stage$componentdir/../beeline/libbeeline_preload.so
         if [ -r "$preload" ]; then
+            if [ -n "${BEELINE_RESIDENT:-}" ]; then
+                for component in "$stage$componentdir"/mca_*.so; do
+                    preload=$preload:$component
+                done
+                preload=$preload:$BEELINE_RESIDENT
+            fi
             set -- -x "LD_PRELOAD=$preload" "$@"
         fi
         ;;
