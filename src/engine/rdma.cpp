@@ -281,8 +281,11 @@ void Engine::take_card_events() {
             state.lane->pair_failed(event.element, event.text);
             continue;
         }
+        if (event.port == nullptr) {
+            continue;  // of the device as a whole, or of a port that is not used
+        }
         for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
-            if (event.port == nullptr || state.rails[rail] != event.port) {
+            if (state.rails[rail] != event.port) {
                 continue;
             }
             if (event.kind == EventKind::kPortDown) {

@@ -2,6 +2,9 @@
 // The queues of the cards in software.
 #include "tests/world/fake_verbs.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -22,11 +25,13 @@ struct Card {
     std::uint64_t requests = 0;
     std::uint64_t signalled = 0;
     std::uint64_t bytes = 0;
+    std::vector<ibv_async_event> events;
 };
 
 struct Context {
     ibv_context verbs{};
     Card* card = nullptr;
+    std::size_t told = 0;  // events
 };
 
 struct Completions {
@@ -379,10 +384,11 @@ mover::verbs::Api make_api() {
         auto* context = new Context;
         context->card = reinterpret_cast<Card*>(device);
         context->verbs.device = device;
-        context->verbs.async_fd = -1;
+        context->verbs.async_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         return &context->verbs;
     };
     api.close_device = [](ibv_context* context) {
+        close(context->async_fd);
         delete &outer<Context>(context);
         return 0;
     };
@@ -390,9 +396,14 @@ mover::verbs::Api make_api() {
     api.query_port = query_port;
     api.query_gid = query_gid;
     api.query_gid_ex = query_gid_ex;
-    api.get_async_event = [](ibv_context*, ibv_async_event*) {
-        errno = EAGAIN;
-        return -1;
+    api.get_async_event = [](ibv_context* verbs, ibv_async_event* event) {
+        auto& context = outer<Context>(verbs);
+        if (context.told == context.card->events.size()) {
+            errno = EAGAIN;
+            return -1;
+        }
+        *event = context.card->events[context.told++];
+        return 0;
     };
     api.ack_async_event = [](ibv_async_event*) {};
     api.event_type_str = [](ibv_event_type) -> const char* { return "event"; };
@@ -466,6 +477,13 @@ void FakeCards::set_copy(void (*copy)(void* to, const void* from, std::size_t by
 
 FakeCards::Fault& FakeCards::fault(unsigned card) {
     return world.cards[card]->fault;
+}
+
+void FakeCards::happens(unsigned card, ibv_event_type type, int port) {
+    ibv_async_event event{};
+    event.event_type = type;
+    event.element.port_num = port;
+    world.cards[card]->events.push_back(event);
 }
 
 void FakeCards::revoke(const void* address) {

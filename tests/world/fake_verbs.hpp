@@ -36,6 +36,8 @@ class FakeCards {
     static Fault& fault(unsigned card);
     /// Makes all keys wrong that were given out for this memory.
     static void revoke(const void* address);
+    /// Something happens at a port of a card: everyone who has opened it is told.
+    static void happens(unsigned card, ibv_event_type type, int port);
     /// Moves what can be moved.
     static void run();
 

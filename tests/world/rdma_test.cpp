@@ -158,6 +158,19 @@ config::Params params_for(Preference preference = Preference::kAuto) {
     return params;
 }
 
+/// A message of kBytes from node 0 to node 1 between buffers that stay, checked.
+engine::Outcome exchange(Nodes& nodes, MessageMemory& out, MessageMemory& in, unsigned number) {
+    Ticket send;
+    Ticket receive;
+    out.fill(content(kBytes, number));
+    nodes.send(0, send, out);
+    nodes.receive(1, receive, in);
+    nodes.wait(send);
+    nodes.wait(receive);
+    EXPECT_TRUE(in.holds(content(kBytes, number)));
+    return receive.outcome();
+}
+
 struct Ends {
     engine::Outcome sent;
     engine::Outcome received;
@@ -238,14 +251,7 @@ TEST(EngineRdmaWays, ABufferIsRegisteredOnce) {
         MessageMemory in(rank.driver(), Kind::kDevice, kBytes, 0, false);
         std::uint64_t after_first = 0;
         for (unsigned number = 0; number < 10; ++number) {
-            Ticket send;
-            Ticket receive;
-            out.fill(content(kBytes, number));
-            nodes.send(0, send, out);
-            nodes.receive(1, receive, in);
-            nodes.wait(send);
-            nodes.wait(receive);
-            EXPECT_TRUE(in.holds(content(kBytes, number)));
+            exchange(nodes, out, in, number);
             if (number == 0) {
                 after_first = FakeCards::registrations();
             }
@@ -457,6 +463,22 @@ TEST(EngineRdmaFault, WriteWhoseAcknowledgementIsLostEndsByWordOfMouth) {
     });
 }
 
+// What happens at a port that is not used, or at the card as a whole, concerns no rail.
+TEST(EngineRdmaFault, EventsOfOtherPortsAreNothing) {
+    with_cards(1, [](Rank& rank) {
+        Nodes nodes(params_for());
+        MessageMemory out(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        MessageMemory in(rank.driver(), Kind::kDevice, kBytes, 0, false);
+        exchange(nodes, out, in, 0);
+        for (const ibv_event_type type :
+             {IBV_EVENT_PORT_ACTIVE, IBV_EVENT_GID_CHANGE, IBV_EVENT_PORT_ERR}) {
+            FakeCards::happens(0, type, 2);
+        }
+        nodes.progress_for(4 * 4096);  // each takes some thousand
+        EXPECT_EQ(exchange(nodes, out, in, 1).path, Path::kRdma);
+    });
+}
+
 // A key that is no longer good costs a new registration, not the message.
 TEST(EngineRdmaFault, RevokedRegistrationIsMadeAnew) {
     with_cards(1, [](Rank& rank) {
@@ -465,15 +487,8 @@ TEST(EngineRdmaFault, RevokedRegistrationIsMadeAnew) {
         MessageMemory out(rank.driver(), Kind::kDevice, kBytes, 0, false);
         MessageMemory in(rank.driver(), Kind::kDevice, kBytes, 0, false);
         for (unsigned number = 0; number < 4; ++number) {
-            Ticket send;
-            Ticket receive;
-            out.fill(content(kBytes, number));
-            nodes.send(0, send, out);
-            nodes.receive(1, receive, in);
-            nodes.wait(send);
-            nodes.wait(receive);
-            EXPECT_TRUE(in.holds(content(kBytes, number)));
-            EXPECT_EQ(receive.outcome().path, Path::kRdma) << number;
+            const engine::Outcome received = exchange(nodes, out, in, number);
+            EXPECT_EQ(received.path, Path::kRdma) << number;
             if (number == 1) {
                 FakeCards::revoke(out.all().address);
                 FakeCards::revoke(in.all().address);
