@@ -7,7 +7,6 @@
 
 #include "base/log.hpp"
 #include "coll/plan/transform.hpp"
-#include "memory/always_host.hpp"
 #include "memory/copy.hpp"
 #include "memory/pointer.hpp"
 
@@ -21,11 +20,6 @@ constexpr std::size_t kRoundBytes = std::size_t{64} << 20;
 /// One engine must reach both buffers: both the CPU, or one context's kernels.
 bool same_place(const memory::Pointer& one, const memory::Pointer& two) noexcept {
     return one.on_device() == two.on_device() && (!one.on_device() || one.context == two.context);
-}
-
-/// What kind of memory it is, asked of the driver only where it may be a device's.
-memory::Pointer look_at(const void* pointer) noexcept {
-    return memory::always_host(pointer) ? memory::Pointer{} : memory::classify(pointer);
 }
 
 /// Bytes from the buffer's address to the end of its last block.
@@ -47,8 +41,8 @@ std::size_t extent_of(const Call& call, std::uint32_t blocks,
 }  // namespace
 
 Status Operation::bring_input() noexcept {
-    memory::Pointer from = look_at(call_.input);
-    const memory::Pointer to = look_at(call_.output);
+    memory::Pointer from = memory::look_at(call_.input);
+    const memory::Pointer to = memory::look_at(call_.output);
     const bool reduces = plan::reduces(call_.collective);
     if (call_.collective == plan::Collective::kReduceScatter && call_.in_place) {
         // The result belongs to the start of what is the input: it is made elsewhere first.

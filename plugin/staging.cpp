@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 
 #include "base/log.hpp"
-#include "memory/always_host.hpp"
 #include "memory/copy.hpp"
 #include "memory/pointer.hpp"
 
@@ -31,7 +30,7 @@ std::byte* at(void* address, std::ptrdiff_t offset) noexcept {
 }
 
 bool is_device(const void* pointer) noexcept {
-    return !memory::always_host(pointer) && memory::classify(pointer).kind == Kind::kDevice;
+    return memory::look_at(pointer).kind == Kind::kDevice;
 }
 
 /// With MPI_BOTTOM every block can be somewhere else, so each is asked about.

@@ -33,12 +33,19 @@ constexpr int config::Params::*kParameters[plan::kCollectives] = {
     &config::Params::coll_neighbor_alltoall_algorithm,
 };
 
+constexpr const char* kDoesNotFold =
+    "its results depend on how it divides the work (coll_beeline_reproducible)";
+
+/// Whether only algorithms that fold in the order of ranks may serve it.
+bool must_fold(Collective collective, const Settings& settings) noexcept {
+    return settings.params->coll_reproducible && plan::reduces(collective);
+}
+
 /// Why the algorithm cannot serve the call, or may not by the settings; or null.
 const char* refuses(const plan::Algorithm& algorithm, const Facts& facts,
                     const Settings& settings) noexcept {
-    if (settings.params->coll_reproducible && plan::reduces(algorithm.collective) &&
-        !algorithm.folds) {
-        return "its results depend on how it divides the work (coll_beeline_reproducible)";
+    if (!algorithm.folds && must_fold(algorithm.collective, settings)) {
+        return kDoesNotFold;
     }
     return plan::refuses(algorithm, facts.request);
 }
@@ -141,9 +148,8 @@ Candidate estimate_staged(const Facts& facts, const Settings& settings) noexcept
     const Collective collective = facts.request.collective;
     Candidate staged;
     staged.seconds = -1;
-    if (settings.params->coll_reproducible && plan::reduces(collective)) {
-        staged.refusal =
-            "its results depend on how it divides the work (coll_beeline_reproducible)";
+    if (must_fold(collective, settings)) {
+        staged.refusal = kDoesNotFold;
         return staged;
     }
     if (!facts.bytes_known || plan::on_neighbors(collective)) {
@@ -233,8 +239,7 @@ int wanted_index(Collective collective, const config::Params& params) noexcept {
 Choice choose(const Facts& facts, const Settings& settings) noexcept {
     const Collective collective = facts.request.collective;
     const std::string_view word = wanted(collective, *settings.params);
-    const bool reproducible = settings.params->coll_reproducible && plan::reduces(collective);
-    if (word == "staged" && !reproducible) {
+    if (word == "staged" && !must_fold(collective, settings)) {
         return {nullptr, 1, "asked for by parameter", 0};
     }
     if (word != "auto") {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <new>
 
-#include "memory/always_host.hpp"
 #include "memory/copy.hpp"
 #include "memory/pointer.hpp"
 
@@ -157,8 +156,7 @@ Status Flat::describe(const Buffer& in, const Buffer& out, bool scattered,
 
 /// Memory for packed data, where `data` is; null when there is none.
 std::byte* Flat::room_for_packed(const void* data) {
-    const memory::Pointer place =
-        data == nullptr || memory::always_host(data) ? memory::Pointer{} : memory::classify(data);
+    const memory::Pointer place = memory::look_at(data);
     if (place.on_device()) {
         if (device_ == nullptr) {
             device_ = std::make_unique<beeline::coll::exec::DeviceEngine>();

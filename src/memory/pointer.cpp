@@ -7,6 +7,7 @@
 
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
+#include "memory/always_host.hpp"
 #include "memory/settle.hpp"
 
 namespace beeline::memory {
@@ -119,6 +120,10 @@ Pointer classify(const void* pointer) noexcept {
         settle(answer);
     }
     return answer;
+}
+
+Pointer look_at(const void* pointer) noexcept {
+    return always_host(pointer) ? Pointer{} : classify(pointer);
 }
 
 const char* to_string(Kind kind) noexcept {

@@ -53,6 +53,10 @@ class KnownScope {
 /// remembered: the address may be a device's tomorrow.
 Pointer classify(const void* pointer) noexcept;
 
+/// The same, but the driver is not asked where always_host() knows: such memory is host memory,
+/// also if it is pinned.
+Pointer look_at(const void* pointer) noexcept;
+
 const char* to_string(Kind kind) noexcept;
 
 }  // namespace beeline::memory
