@@ -1,7 +1,7 @@
 # src/: the way of a message. One archive for the tests and tools, linked whole into libbeeline.so.
 noinst_LTLIBRARIES += libcore.la
 core_sources = \
-	src/base/list.hpp src/base/log.cpp src/base/log.hpp src/base/result.hpp \
+	src/base/embed.hpp src/base/list.hpp src/base/log.cpp src/base/log.hpp src/base/result.hpp \
 	src/config/config.cpp src/config/config.hpp src/config/params.def \
 	src/cuda/api/cuda.h src/cuda/api/cuda_devices.h src/cuda/api/cuda_functions.h \
 	src/cuda/api/cuda_memory.h src/cuda/api/cuda_results.h \
