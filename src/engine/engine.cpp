@@ -17,6 +17,7 @@ namespace beeline::engine {
 namespace {
 
 constexpr unsigned kUcxEvery = 16;         // polls between two looks at a quiet UCX
+constexpr unsigned kUcxBesideRdma = 4;     // the same where device memory goes by RDMA
 constexpr unsigned kPollsPerCheck = 1024;  // of the shared memory queue's soundness
 constexpr unsigned kUcxInterest = 512;     // polls UCX stays interesting after an event
 constexpr std::size_t kHeaderRoom = 640;   // largest header in a slot (an RTS)
@@ -240,8 +241,12 @@ int Engine::progress() {
         advance(*request);
         request = following;
     }
-    if (remote_peers_ || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
-        ++idle_polls_ >= kUcxEvery) {
+    const bool by_rdma = rdma_ != nullptr && rdma_active();
+    if (by_rdma) {
+        poll_rdma(events);
+    }
+    if ((remote_peers_ && !by_rdma) || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
+        ++idle_polls_ >= (by_rdma ? kUcxBesideRdma : kUcxEvery)) {
         idle_polls_ = 0;
         if (ucx_interest_ != 0) {
             --ucx_interest_;
@@ -251,7 +256,7 @@ int Engine::progress() {
             ucx_interest_ = kUcxInterest;
         }
         events += static_cast<int>(handled);
-        if (rdma_ != nullptr) {
+        if (rdma_ != nullptr && !by_rdma) {
             poll_rdma(events);
         }
     }
@@ -307,6 +312,9 @@ void Engine::classify(Request& request) noexcept {
 Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
     Request* request = table_.find(id);
     if (request == nullptr || request->kind_ != kind) {
+        if (may_come_twice()) {
+            return nullptr;
+        }
         log_once(LogLevel::kError, "engine.unknown_request",
                  "a peer names request %#llx, which does not exist: the message is ignored",
                  static_cast<unsigned long long>(id));
@@ -319,6 +327,9 @@ Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
 Request* Engine::find_send(std::uint64_t id, Request::Awaits awaits) noexcept {
     Request* request = find_request(id, Request::Kind::kSend);
     if (request != nullptr && request->awaits_ != awaits) {
+        if (may_come_twice()) {
+            return nullptr;
+        }
         log_once(LogLevel::kError, "engine.unexpected_answer",
                  "a peer answers request %#llx, which does not wait for such an answer: ignored",
                  static_cast<unsigned long long>(id));

@@ -32,6 +32,7 @@ namespace beeline::mover::verbs {
 struct Api;
 enum class Flush : std::uint8_t;
 struct Connection;
+struct Parcel;
 struct Share;
 }  // namespace beeline::mover::verbs
 
@@ -319,6 +320,7 @@ class Engine {
     void take_card_events();
     void keep_time();
     bool rdma_idle() const noexcept;
+    bool rdma_active() const noexcept;
     void close_rdma() noexcept;
 
     // rdma_names.cpp
@@ -364,6 +366,19 @@ class Engine {
                       const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes);
     void move_ended(RdmaMove& move);
     static void on_share_done(mover::verbs::Share* share, Status status);
+
+    // rdma_messages.cpp: small messages, and what large ones need to be said
+    unsigned message_rail(const RdmaPeer& to) const noexcept;
+    bool say_by_rdma(Peer& peer, std::span<const std::byte> message);
+    Status eager_rdma(Request& request);
+    Status add_data(Request& request, mover::verbs::Parcel& parcel, unsigned rail);
+    void confirm_rail(RdmaPeer& to, unsigned rail);
+    void rail_confirmed(RdmaPeer& to, unsigned rail, std::span<const std::byte> in);
+    bool may_come_twice() const noexcept;
+    static void on_parcel(void* self, mover::verbs::Connection& connection, unsigned rail,
+                          std::span<const std::byte> message);
+    static void on_said(mover::verbs::Share* share, Status status);
+    static void on_eager_rdma_sent(mover::verbs::Share* share, Status status);
 
     // rdma_arrival.cpp: what was written here, or will not be
     int poll_lane();
