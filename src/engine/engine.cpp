@@ -17,7 +17,6 @@ namespace beeline::engine {
 namespace {
 
 constexpr unsigned kUcxEvery = 16;         // polls between two looks at a quiet UCX
-constexpr unsigned kUcxBesideRdma = 4;     // the same where device memory goes by RDMA
 constexpr unsigned kPollsPerCheck = 1024;  // of the shared memory queue's soundness
 constexpr unsigned kUcxInterest = 512;     // polls UCX stays interesting after an event
 constexpr std::size_t kHeaderRoom = 640;   // largest header in a slot (an RTS)
@@ -241,12 +240,8 @@ int Engine::progress() {
         advance(*request);
         request = following;
     }
-    const bool by_rdma = rdma_ != nullptr && rdma_active();
-    if (by_rdma) {
-        poll_rdma(events);
-    }
-    if ((remote_peers_ && !by_rdma) || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
-        ++idle_polls_ >= (by_rdma ? kUcxBesideRdma : kUcxEvery)) {
+    if ((remote_peers_ && !by_rdma_) || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
+        ++idle_polls_ >= kUcxEvery) {
         idle_polls_ = 0;
         if (ucx_interest_ != 0) {
             --ucx_interest_;
@@ -256,7 +251,7 @@ int Engine::progress() {
             ucx_interest_ = kUcxInterest;
         }
         events += static_cast<int>(handled);
-        if (rdma_ != nullptr && !by_rdma) {
+        if (rdma_ != nullptr && !by_rdma_) {
             poll_rdma(events);
         }
     }
@@ -281,6 +276,7 @@ void Engine::close_peers(void (*progress_host)()) {
 }
 
 void Engine::release_device_resources() {
+    by_rdma_ = false;
     rdma_.reset();
     imports_.clear();
     device_->pools.clear();

@@ -116,9 +116,17 @@ class Engine {
 
     /// Makes progress; the number of events.
     int progress();
-    /// Takes what is in shared memory and does nothing else: for a caller that waits for a message
-    /// and makes progress() every now and then.
-    int poll() { return shm_ != nullptr && shm_->pending() ? take_arrived() : 0; }
+    /// Takes what is in shared memory, or has come by RDMA, and does nothing else: for a caller
+    /// that waits for a message and makes progress() every now and then.
+    int poll() {
+        int events = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
+        if (by_rdma_) {
+            poll_rdma(events);
+        }
+        return events;
+    }
+    /// Whether something may come by RDMA, from processes that need no processor of this node.
+    bool by_rdma() const noexcept { return by_rdma_; }
     /// True when nothing of ours waits to be sent.
     bool idle() const noexcept;
     /// Closes connections, calling `progress_host` while it waits.
@@ -320,7 +328,6 @@ class Engine {
     void take_card_events();
     void keep_time();
     bool rdma_idle() const noexcept;
-    bool rdma_active() const noexcept;
     void close_rdma() noexcept;
 
     // rdma_names.cpp
@@ -472,6 +479,7 @@ class Engine {
     CUresult last_pool_error_ = CUDA_SUCCESS;
     std::unique_ptr<DeviceState> device_;
     std::unique_ptr<RdmaState> rdma_;  // null until a device message to another node wants it
+    bool by_rdma_ = false;             // there are connections
     const mover::verbs::Api* verbs_ = nullptr;
     memory::StagingPool staging_;
     Pinned own_pinned_;

@@ -260,6 +260,7 @@ void Engine::poll_rdma(int& events) {
         return;
     }
     events += poll_lane();
+    by_rdma_ = state.lane->links() != 0;
     if (!state.changed.empty()) {
         for (RdmaPeer* peer : std::exchange(state.changed, {})) {
             rails_changed(*peer);
@@ -342,11 +343,6 @@ void Engine::keep_time() {
             }
         }
     }
-}
-
-/// Whether there are connections, which are worth a look at every turn.
-bool Engine::rdma_active() const noexcept {
-    return rdma_->usable && rdma_->lane->links() != 0;
 }
 
 bool Engine::rdma_idle() const noexcept {

@@ -165,6 +165,7 @@ bool Engine::open_end(RdmaPeer& to) {
         return false;
     }
     to.state = RdmaPeer::State::kConnecting;
+    by_rdma_ = true;
     return true;
 }
 

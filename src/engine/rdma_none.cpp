@@ -37,9 +37,6 @@ void Engine::on_rdma_control(std::span<const std::byte> in) {
 void Engine::drop_region(Request&, bool) noexcept {}
 void Engine::early_puts() {}
 void Engine::poll_rdma(int&) {}
-bool Engine::rdma_active() const noexcept {
-    return false;
-}
 bool Engine::say_by_rdma(Peer&, std::span<const std::byte>) {
     return false;
 }
