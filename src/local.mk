@@ -1,7 +1,7 @@
 # src/: the way of a message. One archive for the tests and tools, linked whole into libbeeline.so.
 noinst_LTLIBRARIES += libcore.la
 core_sources = \
-	src/base/list.hpp src/base/log.cpp src/base/log.hpp src/base/result.hpp \
+	src/base/embed.hpp src/base/list.hpp src/base/log.cpp src/base/log.hpp src/base/result.hpp \
 	src/config/config.cpp src/config/config.hpp src/config/params.def \
 	src/cuda/api/cuda.h src/cuda/api/cuda_devices.h src/cuda/api/cuda_functions.h \
 	src/cuda/api/cuda_memory.h src/cuda/api/cuda_results.h \
@@ -23,7 +23,7 @@ core_sources = \
 	src/mover/cuda_ipc/verdicts.hpp \
 	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
 	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
-	src/protocol/bounce.cpp src/protocol/cost.hpp src/protocol/eager_device.cpp src/protocol/eager_host.cpp \
+	src/protocol/bounce.cpp src/protocol/chunks.hpp src/protocol/cost.hpp src/protocol/eager_device.cpp src/protocol/eager_host.cpp \
 	src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
 	src/protocol/fragments.cpp src/protocol/ipc.hpp src/protocol/ipc_get.cpp \
 	src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
