@@ -326,9 +326,12 @@ void Engine::accept(Communicator& communicator, const Arrived& arrived) {
             }
             return;
         case match::Order::kDuplicate:
-            log_once(LogLevel::kError, "engine.duplicate",
-                     "message %u from rank %d of communicator %u came twice: the second is ignored",
-                     arrived.envelope.sequence, arrived.envelope.source, communicator.id);
+            if (!may_come_twice()) {
+                log_once(
+                    LogLevel::kError, "engine.duplicate",
+                    "message %u from rank %d of communicator %u came twice: the second is ignored",
+                    arrived.envelope.sequence, arrived.envelope.source, communicator.id);
+            }
             refuse_unmatched(arrived);
             return;
     }

@@ -242,7 +242,7 @@ int Engine::progress() {
         advance(*request);
         request = following;
     }
-    if (remote_peers_ || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
+    if ((remote_peers_ && !by_rdma_) || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
         ++idle_polls_ >= kUcxEvery) {
         idle_polls_ = 0;
         if (ucx_interest_ != 0) {
@@ -253,7 +253,7 @@ int Engine::progress() {
             ucx_interest_ = kUcxInterest;
         }
         events += static_cast<int>(handled);
-        if (rdma_ != nullptr) {
+        if (rdma_ != nullptr && !by_rdma_) {
             poll_rdma(events);
         }
     }
@@ -278,6 +278,7 @@ void Engine::close_peers(void (*progress_host)()) {
 }
 
 void Engine::release_device_resources() {
+    by_rdma_ = false;
     rdma_.reset();
     imports_.clear();
     device_->pools.clear();
@@ -309,6 +310,9 @@ void Engine::classify(Request& request) noexcept {
 Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
     Request* request = table_.find(id);
     if (request == nullptr || request->kind_ != kind) {
+        if (may_come_twice()) {
+            return nullptr;
+        }
         log_once(LogLevel::kError, "engine.unknown_request",
                  "a peer names request %#llx, which does not exist: the message is ignored",
                  static_cast<unsigned long long>(id));
@@ -321,6 +325,9 @@ Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
 Request* Engine::find_send(std::uint64_t id, Request::Awaits awaits) noexcept {
     Request* request = find_request(id, Request::Kind::kSend);
     if (request != nullptr && request->awaits_ != awaits) {
+        if (may_come_twice()) {
+            return nullptr;
+        }
         log_once(LogLevel::kError, "engine.unexpected_answer",
                  "a peer answers request %#llx, which does not wait for such an answer: ignored",
                  static_cast<unsigned long long>(id));

@@ -33,6 +33,7 @@ namespace beeline::mover::verbs {
 struct Api;
 enum class Flush : std::uint8_t;
 struct Connection;
+struct Parcel;
 struct Share;
 }  // namespace beeline::mover::verbs
 
@@ -116,12 +117,17 @@ class Engine {
 
     /// Makes progress; the number of events.
     int progress();
-    /// Takes what is in shared memory, fills what room there is, and does nothing else: for a
-    /// caller that waits for a message and makes progress() every now and then.
+    /// Takes what is in shared memory, or has come by RDMA, fills what room there is, and does
+    /// nothing else: for a caller that waits for a message and makes progress() every now and then.
     int poll() {
-        const int arrived = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
-        return flowing() ? flow(arrived) : arrived;
+        int events = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
+        if (by_rdma_) {
+            poll_rdma(events);
+        }
+        return flowing() ? flow(events) : events;
     }
+    /// Whether something may come by RDMA, from processes that need no processor of this node.
+    bool by_rdma() const noexcept { return by_rdma_; }
     /// True when nothing of ours waits to be sent.
     bool idle() const noexcept;
     /// Closes connections, calling `progress_host` while it waits.
@@ -380,6 +386,19 @@ class Engine {
     void move_ended(RdmaMove& move);
     static void on_share_done(mover::verbs::Share* share, Status status);
 
+    // rdma_messages.cpp: small messages, and what large ones need to be said
+    unsigned message_rail(const RdmaPeer& to) const noexcept;
+    bool say_by_rdma(Peer& peer, std::span<const std::byte> message);
+    Status eager_rdma(Request& request);
+    Status add_data(Request& request, mover::verbs::Parcel& parcel, unsigned rail);
+    void confirm_rail(RdmaPeer& to, unsigned rail);
+    void rail_confirmed(RdmaPeer& to, unsigned rail, std::span<const std::byte> in);
+    bool may_come_twice() const noexcept;
+    static void on_parcel(void* self, mover::verbs::Connection& connection, unsigned rail,
+                          std::span<const std::byte> message);
+    static void on_said(mover::verbs::Share* share, Status status);
+    static void on_eager_rdma_sent(mover::verbs::Share* share, Status status);
+
     // rdma_arrival.cpp: what was written here, or will not be
     int poll_lane();
     void written(RdmaPeer& from, unsigned rail, std::uint32_t immediate);
@@ -474,6 +493,7 @@ class Engine {
     CUresult last_pool_error_ = CUDA_SUCCESS;
     std::unique_ptr<DeviceState> device_;
     std::unique_ptr<RdmaState> rdma_;  // null until a device message to another node wants it
+    bool by_rdma_ = false;             // there are connections
     const mover::verbs::Api* verbs_ = nullptr;
     memory::StagingPool staging_;
     Pinned own_pinned_;

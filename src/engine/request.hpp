@@ -99,7 +99,8 @@ struct Request : match::Posted, ListNode<> {
     mover::cuda_ipc::Ring* ring_ = nullptr;      // of a send: the bounce buffer it was offered
     memory::AsyncCopy copy_;
     mover::verbs::Region* region_ = nullptr;  // registered memory; dropped when the request ends
-    std::uint32_t slot_ = 0;                  // of a receive that awaits kRdma: its immediate
+    /// Of a receive that awaits kRdma: its immediate; of a send: that of the last write.
+    std::uint32_t slot_ = 0;
 };
 
 }  // namespace beeline::engine

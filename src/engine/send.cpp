@@ -68,6 +68,9 @@ bool Engine::try_control(Peer& peer, std::span<const std::byte> message) {
         }
         return true;
     }
+    if (peer.rdma != nullptr && say_by_rdma(peer, message)) {
+        return true;
+    }
     mover::ucx::Endpoint to = endpoint(peer);
     if (to == nullptr || message.size() > mover::ucx::kMaxHeader) {
         return true;  // nothing can be done; the connection error has been logged
@@ -122,6 +125,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.started_ = 0;
     request.id_ = 0;
     request.ring_ = nullptr;
+    request.slot_ = UINT32_MAX;  // no receive has that
     if (where != nullptr) {
         request.where_ = *where;
     } else {
@@ -164,7 +168,10 @@ Status Engine::begin(Request& request) {
             status = offer_blocks(request);
             break;
         case protocol::Start::kEagerUcx:
-            status = eager_ucx(request);
+            status = request.where_.on_device() ? eager_rdma(request) : Status::kUnsupported;
+            if (status == Status::kUnsupported) {
+                status = eager_ucx(request);
+            }
             break;
         case protocol::Start::kUcxRendezvous:
             status = request.peer_->guarded ? offers(request) : ucx_rendezvous(request);

@@ -222,7 +222,7 @@ inline std::vector<std::byte> template_of(unsigned type) {
         case 18: {
             wire::RdmaConnect connect = with_context(wire::RdmaConnect{});
             connect.epoch = 1;
-            connect.ends[0].queue_pair = 1;
+            connect.ends[0].queue_pairs[0] = 1;
             connect.ends[0].mtu = 1;
             length = wire::encode(connect, room);
             break;

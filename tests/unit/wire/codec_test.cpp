@@ -277,7 +277,7 @@ TEST(Codec, AnRdmaEndHasQueuePairsOrRefuses) {
     RdmaConnect connect;
     connect.from = kId;
     connect.epoch = 7;
-    connect.ends[1].queue_pair = 0xffffff;
+    connect.ends[1].queue_pairs[0] = 0xffffff;
     connect.ends[1].sequence = 0xffffff;
     connect.ends[1].mtu = 3;
     RdmaConnect back;
@@ -288,8 +288,8 @@ TEST(Codec, AnRdmaEndHasQueuePairsOrRefuses) {
         change(changed);
         return !decode(encoded(changed), back);
     };
-    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].queue_pair = 0; })) << "no rail";
-    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].queue_pair = 1 << 24; }));
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].queue_pairs[0] = 0; })) << "no rail";
+    EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].queue_pairs[0] = 1 << 24; }));
     EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].sequence = 1 << 24; }));
     EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].mtu = 0; }));
     EXPECT_TRUE(refused([](RdmaConnect& it) { it.ends[1].mtu = 6; }));
