@@ -26,7 +26,7 @@ core_sources = \
 	src/protocol/bounce.cpp src/protocol/chunks.hpp src/protocol/cost.hpp src/protocol/eager_device.cpp src/protocol/eager_host.cpp \
 	src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
 	src/protocol/fragments.cpp src/protocol/ipc.hpp src/protocol/ipc_get.cpp \
-	src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
+	src/protocol/ipc_push.cpp src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
 	src/protocol/protocol.hpp src/protocol/rdma.hpp src/protocol/rdma_read.cpp \
 	src/protocol/rdma_write.cpp src/protocol/rendezvous_shm.cpp src/protocol/rendezvous_ucx.cpp src/protocol/select.cpp \
 	src/protocol/select.hpp src/protocol/self_copy.cpp src/protocol/staged.cpp \

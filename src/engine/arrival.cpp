@@ -204,6 +204,8 @@ void Engine::on_rts(std::span<const std::byte> in, const mover::ucx::Payload* pa
             arrived.sender_chunk = offer.staged.chunk_bytes;
         } else if (offer.type == wire::OfferType::kPut) {
             arrived.put = true;
+        } else if (offer.type == wire::OfferType::kPush) {
+            arrived.push = true;
         } else if (offer.type == wire::OfferType::kShm) {
             arrived.blocks = payload == nullptr;
         } else if (offer.type == wire::OfferType::kRdma) {

@@ -273,6 +273,7 @@ class Engine {
     // offers.cpp: what the sender of device memory offers, and what happens to it
     void device_offers(Request& request, wire::Rts& rts);
     bool offer_direct(Request& request, wire::Rts& rts);
+    void offer_packing(Request& request, wire::Rts& rts);
     bool offer_bounce(Request& request, wire::Rts& rts);
     const char* bounce_refusal(const Request& request) const noexcept;
     void on_refusal(Request& request, const wire::Put::Refusal& refused);
@@ -319,7 +320,11 @@ class Engine {
     bool resume(Request& request, Ways& ways);
 
     // put.cpp: CUDA IPC put, both sides
-    bool ask_put(Request& request, Ways& ways);
+    bool ask_put(Request& request, Ways& ways, protocol::Path path);
+    static protocol::Path put_path_of(const Request& request) noexcept {
+        return request.data_ != nullptr ? protocol::Path::kCudaIpcPut
+                                        : protocol::Path::kCudaIpcPush;
+    }
     void on_put(const wire::Put& put);
     void refuse_put(Request& request, std::uint64_t receiver_request, protocol::Reason reason);
     bool map_target(Request& request, const wire::Put& put, mover::cuda_ipc::Import*& import);

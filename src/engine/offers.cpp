@@ -37,16 +37,16 @@ void Engine::device_offers(Request& request, wire::Rts& rts) {
                                                         : protocol::Reason::kHostMemory;
         return;
     }
-    if (request.data_ == nullptr) {
-        request.outcome.reason = protocol::Reason::kSenderLayout;
-        return;
-    }
     protocol::IpcFacts facts;
     facts.enabled = params_.pml_cuda_ipc;
     facts.same_node = request.peer_->same_node;
     facts.shared_memory = request.peer_->link != nullptr;
     facts.exportable = true;
     request.outcome.reason = protocol::ipc_offer(facts);
+    if (request.data_ == nullptr) {
+        offer_packing(request, rts);
+        return;
+    }
     if (request.outcome.reason != protocol::Reason::kDirect) {
         if (!facts.shared_memory && offer_rdma(request, rts)) {
             request.outcome.reason = protocol::Reason::kDirect;
@@ -87,6 +87,23 @@ void Engine::device_offers(Request& request, wire::Rts& rts) {
                                          : bounce_refusal(request));
         }
     }
+}
+
+/// What there is for data with gaps: to pack it into the receiver's memory, or into a buffer on the
+/// device, which the receiver's data may have gaps for too.
+void Engine::offer_packing(Request& request, wire::Rts& rts) {
+    using protocol::Preference;
+    const bool direct = request.outcome.reason == protocol::Reason::kDirect;
+    request.outcome.reason = protocol::Reason::kSenderLayout;  // until it is known to be taken
+    if (!direct || request.where_.context == nullptr || preference_ == Preference::kStaged) {
+        return;
+    }
+    device_->quiet_polls = 0;
+    request.put_offered_ = preference_ != Preference::kBounce;
+    if (request.put_offered_) {
+        rts.offers[rts.offer_count++].type = wire::OfferType::kPush;
+    }
+    offer_bounce(request, rts);
 }
 
 const char* Engine::bounce_refusal(const Request& request) const noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rendezvous by CUDA IPC, the other way round: the receiver names its memory, the sender maps it
-// and copies into it. Serves where the receiver cannot map the sender's memory, or where that
-// cannot be exported but the receiver's can.
+// and copies into it, or packs data with gaps there. Serves where the receiver cannot map the
+// sender's memory, or where that cannot be exported but the receiver's can.
 #include <algorithm>
 #include <cstring>
 
@@ -22,7 +22,7 @@ mover::cuda_ipc::Pair pair_of_put(const Peer& peer, int device, const wire::Put&
 }  // namespace
 
 /// Asks the sender to write; false when this process's memory cannot be exported.
-bool Engine::ask_put(Request& request, Ways& ways) {
+bool Engine::ask_put(Request& request, Ways& ways, protocol::Path path) {
     device_->quiet_polls = 0;
     auto handle = exports_.handle_of(request.where_, key_of(*request.peer_));
     tell_freed();
@@ -31,7 +31,7 @@ bool Engine::ask_put(Request& request, Ways& ways) {
     }
     request.id_ = table_.add(&request);
     request.awaits_ = Request::Awaits::kPut;
-    request.outcome.path = protocol::Path::kCudaIpcPut;
+    request.outcome.path = path;
     wire::Put put;
     put.sender_request = request.remote_id_;
     put.receiver_request = request.id_;
@@ -81,8 +81,13 @@ void Engine::on_put(const wire::Put& put) {
             return;
         }
         auto* target = reinterpret_cast<void*>(import->mapped + put.into.offset);
-        auto copy = memory::AsyncCopy::start(target, to, request->data_, from, bytes,
-                                             memory::WhenLost::kFail);
+        auto copy =
+            request->data_ != nullptr
+                ? memory::AsyncCopy::start(target, to, request->data_, from, bytes,
+                                           memory::WhenLost::kFail)
+                : memory::AsyncCopy::pack(*request->buffer_.layout, request->buffer_.count,
+                                          request->buffer_.address, from, 0, target, bytes,
+                                          memory::Packing::kPinned, memory::WhenLost::kFail);
         if (copy) {
             request->awaits_ = Request::Awaits::kNothing;
             request->remote_id_ = put.receiver_request;
@@ -151,7 +156,7 @@ void Engine::poll_puts(int& events) {
                 done.receiver_request = request->remote_id_;
                 control(*request->peer_, std::as_bytes(std::span(&done, 1)));
                 request->outcome.reason = protocol::Reason::kDirect;
-                send_done(*request, protocol::Path::kCudaIpcPut, Status::kOk);
+                send_done(*request, put_path_of(*request), Status::kOk);
             } else {
                 imports_.discard(import);
                 refuse_put(*request, request->remote_id_, protocol::Reason::kCopyFailed);

@@ -35,7 +35,8 @@ Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) noexcept 
     situation.bounce = verdict(ways.bounce);
     situation.sender.on_device = true;
     situation.sender.exports = direct == Reason::kNotOffered ? direct : Reason::kDirect;
-    situation.sender.maps = !arrived.put                    ? Reason::kNotOffered
+    situation.sender.contiguous = !arrived.push;
+    situation.sender.maps = !arrived.put && !arrived.push   ? Reason::kNotOffered
                             : request.peer_->writes_refused ? Reason::kSenderCannotOpen
                                                             : Reason::kDirect;
     situation.receiver.on_device = where.on_device();
@@ -46,9 +47,10 @@ Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) noexcept 
     if (arrived.rdma.rails != 0) {
         consider_rdma(request, arrived, ways);
     }
-    if (!arrived.offers.empty() || arrived.put) {
+    if (!arrived.offers.empty() || arrived.put || arrived.push) {
         // What keeps from the best way.
-        const Reason better = protocol::ipc_get.obstacle(situation, limits_);
+        const Reason better =
+            (arrived.push ? protocol::ipc_push : protocol::ipc_get).obstacle(situation, limits_);
         request.outcome.reason = better == Reason::kNone ? Reason::kDirect : better;
     }
     return ways;
@@ -94,7 +96,10 @@ void Engine::take_way(Request& request, Ways ways) {
                 continue;
             }
             case protocol::Id::kIpcPut:
-                if (ask_put(request, ways)) {
+            case protocol::Id::kIpcPush:
+                if (ask_put(request, ways,
+                            situation.sender.contiguous ? protocol::Path::kCudaIpcPut
+                                                        : protocol::Path::kCudaIpcPush)) {
                     device_->pending.push_back({&request, ways});
                     return;
                 }

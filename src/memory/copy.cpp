@@ -358,12 +358,13 @@ Result<AsyncCopy> AsyncCopy::start(void* destination, const Pointer& to, const v
 
 Result<AsyncCopy> AsyncCopy::pack(const datatype::Layout& layout, std::size_t count,
                                   const void* buffer, const Pointer& from, std::size_t skip,
-                                  void* out, std::size_t bytes, Packing packing) noexcept {
+                                  void* out, std::size_t bytes, Packing packing,
+                                  WhenLost when_lost) noexcept {
     if (!from.on_device()) {
         datatype::pack(layout, count, buffer, skip, {static_cast<std::byte*>(out), bytes});
         return AsyncCopy{};
     }
-    return enqueue(from, buffer, {false, true}, WhenLost::kRenew,
+    return enqueue(from, buffer, {false, true}, when_lost,
                    [&](ContextStreams& streams, CUstream stream) {
                        return enqueue_packed(
                            *streams.driver, streams.kernels, stream,
@@ -373,12 +374,13 @@ Result<AsyncCopy> AsyncCopy::pack(const datatype::Layout& layout, std::size_t co
 
 Result<AsyncCopy> AsyncCopy::unpack(const datatype::Layout& layout, std::size_t count, void* buffer,
                                     const Pointer& to, std::size_t skip, const void* in,
-                                    std::size_t bytes, Packing packing) noexcept {
+                                    std::size_t bytes, Packing packing,
+                                    WhenLost when_lost) noexcept {
     if (!to.on_device()) {
         datatype::unpack(layout, count, buffer, skip, {static_cast<const std::byte*>(in), bytes});
         return AsyncCopy{};
     }
-    return enqueue(to, buffer, {true, true}, WhenLost::kRenew,
+    return enqueue(to, buffer, {true, true}, when_lost,
                    [&](ContextStreams& streams, CUstream stream) {
                        return enqueue_packed(
                            *streams.driver, streams.kernels, stream,

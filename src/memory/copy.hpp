@@ -40,7 +40,8 @@ Status unpack(const datatype::Layout& layout, std::size_t count, void* buffer, c
               std::size_t skip, const void* in, std::size_t bytes) noexcept;
 
 /// What is known of the packed side of a move of non-contiguous data: kernels reach it when it is
-/// registered with CUDA, which the driver is asked where the caller does not know.
+/// registered with CUDA, which the driver is asked where the caller does not know, or memory of a
+/// device.
 enum class Packing : std::uint8_t { kAsk, kPinned };
 
 /// What to do when Beeline's streams in a context are gone, as after a device reset: make new ones,
@@ -64,11 +65,12 @@ class AsyncCopy {
     /// once.
     static Result<AsyncCopy> pack(const datatype::Layout& layout, std::size_t count,
                                   const void* buffer, const Pointer& from, std::size_t skip,
-                                  void* out, std::size_t bytes,
-                                  Packing packing = Packing::kAsk) noexcept;
+                                  void* out, std::size_t bytes, Packing packing = Packing::kAsk,
+                                  WhenLost when_lost = WhenLost::kRenew) noexcept;
     static Result<AsyncCopy> unpack(const datatype::Layout& layout, std::size_t count, void* buffer,
                                     const Pointer& to, std::size_t skip, const void* in,
-                                    std::size_t bytes, Packing packing = Packing::kAsk) noexcept;
+                                    std::size_t bytes, Packing packing = Packing::kAsk,
+                                    WhenLost when_lost = WhenLost::kRenew) noexcept;
     AsyncCopy(AsyncCopy&& other) noexcept;
     AsyncCopy& operator=(AsyncCopy&& other) noexcept;
     ~AsyncCopy();

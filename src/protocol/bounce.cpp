@@ -11,8 +11,9 @@ constinit const Protocol bounce{
     Stage::kOffer,
     Path::kCudaBounce,
     "device memory at the sender, in a node; the receiver can map the sender's bounce buffer",
-    "Chunks through a buffer on the sender's device, for memory that cannot be mapped: two copies, "
-    "in overlap.",
+    "Chunks through a buffer on the sender's device, for memory that cannot be mapped and data "
+    "with "
+    "gaps on both sides: two copies, in overlap.",
     [](const Situation& situation, const Limits&) noexcept {
         const Reason ways = ipc_obstacle(situation, situation.receiver.pinned);
         return ways != Reason::kNone                 ? ways

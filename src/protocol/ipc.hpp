@@ -7,7 +7,8 @@
 namespace beeline::protocol {
 
 /// What keeps two processes from mapping each other's memory at all, or kNone. `pinned`: the
-/// receive buffer is host memory that the driver can copy into, which will do.
+/// receive buffer is host memory that the driver can copy into, which will do. Data with gaps is
+/// moved by a kernel of the side it lies on, so what it leaves or enters there is a device.
 inline Reason ipc_obstacle(const Situation& situation, bool pinned = false) noexcept {
     return situation.same_process                      ? Reason::kSameProcess
            : !situation.same_node                      ? Reason::kOtherNode
@@ -15,9 +16,9 @@ inline Reason ipc_obstacle(const Situation& situation, bool pinned = false) noex
            : !situation.shared_memory                  ? Reason::kNoSharedMemory
            : !situation.sender.on_device               ? Reason::kSenderHost
            : !(situation.receiver.on_device || pinned) ? Reason::kReceiverHost
-           : !situation.sender.contiguous              ? Reason::kSenderLayout
-           : !situation.receiver.contiguous            ? Reason::kReceiverLayout
-                                                       : Reason::kNone;
+           : !situation.receiver.on_device && !situation.receiver.contiguous
+               ? Reason::kReceiverLayout
+               : Reason::kNone;
 }
 
 /// The first of the two that is not kDirect, or kNone.

@@ -12,11 +12,13 @@ constinit const Protocol ipc_get{
     Path::kCudaIpc,
     "device memory at the sender, device or pinned memory at the receiver, in a node; the receiver "
     "can map the sender's memory, by its IPC handle or by descriptors (VMM, exportable pools)",
-    "The receiver maps the sender's memory and copies out of it, once.",
+    "The receiver maps the sender's memory and copies out of it, once; by a kernel where its own "
+    "data has gaps.",
     [](const Situation& situation, const Limits&) noexcept {
         const Reason ways = ipc_obstacle(situation, situation.receiver.pinned);
-        return ways != Reason::kNone
-                   ? ways
+        return ways != Reason::kNone ? ways
+               : !situation.sender.contiguous
+                   ? Reason::kSenderLayout
                    : first_obstacle(situation.sender.exports, situation.receiver.maps);
     },
     [](const Situation& situation, const Costs& costs) noexcept {

@@ -15,8 +15,10 @@ constinit const Protocol ipc_put{
     "receiver cannot map or that cannot be exported.",
     [](const Situation& situation, const Limits&) noexcept {
         const Reason ways = ipc_obstacle(situation);
-        return ways != Reason::kNone
-                   ? ways
+        return ways != Reason::kNone          ? ways
+               : !situation.sender.contiguous ? Reason::kSenderLayout
+               : !situation.receiver.contiguous
+                   ? Reason::kReceiverLayout
                    : first_obstacle(situation.receiver.exports, situation.sender.maps);
     },
     [](const Situation& situation, const Costs& costs) noexcept {

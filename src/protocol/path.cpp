@@ -28,6 +28,8 @@ const char* to_string(Path path) noexcept {
             return "cuda_ipc_put";
         case Path::kRdma:
             return "rdma";
+        case Path::kCudaIpcPush:
+            return "cuda_ipc_push";
     }
     return "unknown";
 }
@@ -94,6 +96,8 @@ const char* to_string(Reason reason) noexcept {
             return "memory that the RDMA devices do not take";
         case Reason::kRdmaFailed:
             return "the RDMA connection failed";
+        case Reason::kSenderContiguous:
+            return "send buffer is contiguous";
     }
     return "unknown";
 }
@@ -131,6 +135,7 @@ bool is_fallback(Reason reason) noexcept {
         case Reason::kNoRdmaDevice:
         case Reason::kNotRegistered:
         case Reason::kRdmaFailed:
+        case Reason::kSenderContiguous:
             return true;
     }
     return true;

@@ -15,13 +15,14 @@ enum class Path : std::uint8_t {
     kUcx,
     kCudaIpc,
     kStaged,
-    kCudaVmm,     ///< mapped by the descriptors of cuMemCreate memory
-    kCudaPool,    ///< mapped through the descriptor of a memory pool
-    kCudaBounce,  ///< through a buffer on the sender's device
-    kCudaIpcPut,  ///< written by the sender, who maps the receiver's memory
-    kRdma,        ///< by the network card, from memory to memory
+    kCudaVmm,      ///< mapped by the descriptors of cuMemCreate memory
+    kCudaPool,     ///< mapped through the descriptor of a memory pool
+    kCudaBounce,   ///< through a buffer on the sender's device
+    kCudaIpcPut,   ///< written by the sender, who maps the receiver's memory
+    kRdma,         ///< by the network card, from memory to memory
+    kCudaIpcPush,  ///< packed by a kernel of the sender's into the receiver's mapped memory
 };
-inline constexpr std::size_t kPaths = 11;
+inline constexpr std::size_t kPaths = 12;
 
 /// Why a path was taken, or why a better one was not. Numbers are on the wire (NACK): append only.
 enum class Reason : std::uint8_t {
@@ -56,8 +57,9 @@ enum class Reason : std::uint8_t {
     kNoRdmaDevice,      ///< no RDMA device that can be used, here or at the peer
     kNotRegistered,     ///< memory that the RDMA devices do not take
     kRdmaFailed,        ///< the connection by RDMA failed, or could not be made
+    kSenderContiguous,  ///< the send buffer is one run of bytes, which a copy moves
 };
-inline constexpr std::size_t kReasons = 30;
+inline constexpr std::size_t kReasons = 31;
 
 /// Lower-case words, as in "cuda_ipc"; never null.
 const char* to_string(Path path) noexcept;

@@ -22,12 +22,13 @@ enum class Id : std::uint8_t {
     kRendezvousUcx,
     kIpcGet,
     kIpcPut,
+    kIpcPush,
     kBounce,
     kRdmaWrite,
     kRdmaRead,
     kStaged,
 };
-inline constexpr std::size_t kProtocols = 13;
+inline constexpr std::size_t kProtocols = 14;
 
 /// One side of a message. A reason is kDirect, or says what is in the way.
 struct Side {
@@ -89,6 +90,7 @@ extern const Protocol eager_ucx;
 extern const Protocol rendezvous_ucx;
 extern const Protocol ipc_get;
 extern const Protocol ipc_put;
+extern const Protocol ipc_push;
 extern const Protocol bounce;
 extern const Protocol rdma_write;
 extern const Protocol rdma_read;

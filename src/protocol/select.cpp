@@ -76,6 +76,7 @@ const Protocol* choose_offer(const Situation& situation, const Costs& costs,
     }
     const Id wanted = preference == Preference::kIpcGet      ? Id::kIpcGet
                       : preference == Preference::kIpcPut    ? Id::kIpcPut
+                      : preference == Preference::kIpcPush   ? Id::kIpcPush
                       : preference == Preference::kStaged    ? Id::kStaged
                       : preference == Preference::kBounce    ? Id::kBounce
                       : preference == Preference::kRdmaWrite ? Id::kRdmaWrite
@@ -140,6 +141,7 @@ Limits limits_of(const config::Params& params) noexcept {
             break;
         case Preference::kIpcGet:
         case Preference::kIpcPut:
+        case Preference::kIpcPush:
         case Preference::kStaged:
         case Preference::kBounce:
         case Preference::kRdmaWrite:

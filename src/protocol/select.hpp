@@ -23,7 +23,8 @@ enum class Preference {
     kRdmaWrite,
     kRdmaRead,
     kRendezvousShm,
-    kRendezvousUcx
+    kRendezvousUcx,
+    kIpcPush
 };
 
 /// A protocol as seen by one message.

@@ -73,6 +73,7 @@ bool read_offer(std::uint8_t type, std::span<const std::byte> payload, std::uint
                    out.staged.chunk_bytes <= kMaxChunkBytes;
         case OfferType::kPut:
         case OfferType::kShm:
+        case OfferType::kPush:
             out.type = OfferType{type};
             return payload.empty();
         case OfferType::kRdma:
@@ -112,6 +113,7 @@ std::size_t encode(const Rts& message, std::span<std::byte> out) noexcept {
                 break;
             case OfferType::kPut:
             case OfferType::kShm:
+            case OfferType::kPush:
                 writer.put(offer.type);
                 writer.put(std::uint8_t{0});
                 break;

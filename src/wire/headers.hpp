@@ -73,6 +73,7 @@ enum class OfferType : std::uint8_t {
     kUcx = 7,     ///< in a CTS only: host memory, as UCX carries it best
     kPut = 8,     ///< the sender maps what the receiver names in a PUT, and writes there
     kShm = 9,     ///< host memory, in blocks of the sender's shared memory
+    kPush = 10,   ///< as kPut, of data with gaps, which the sender packs there
 };
 
 /// True for the offers that an IpcOffer describes.

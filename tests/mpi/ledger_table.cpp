@@ -248,17 +248,24 @@ class Table {
         print_sides(label, mine[1], floor);
     }
 
+    /// Which sides of a message have gaps.
+    enum class Gaps { kBoth, kSender, kReceiver };
+
     /// Data of `bytes` in blocks of 8 bytes with gaps as long, from device to device.
-    void blocks(const std::string& label, std::size_t bytes, Floor floor) {
+    void blocks(const std::string& label, std::size_t bytes, Floor floor, Gaps gaps = Gaps::kBoth) {
         MPI_Datatype type = MPI_DATATYPE_NULL;
         MPI_Type_vector(static_cast<int>(bytes / 8), 8, 16, MPI_BYTE, &type);
         MPI_Type_commit(&type);
         gpu::Buffer buffer(h_.gpu.get(), gpu::Kind::kDevice, 2 * bytes);
         const std::vector<unsigned char> zeros(2 * bytes);
         buffer.write(0, zeros.data(), zeros.size());
-        const auto mine = measure(label, [&] { pass(buffer.at(), 1, 0, 1, type); });
+        const bool here = gaps == Gaps::kBoth || (gaps == Gaps::kSender) == (h_.rank == 0);
+        const auto mine = measure(label, [&] {
+            here ? pass(buffer.at(), 1, 0, 1, type) : pass(buffer.at(), bytes, 0, 1);
+        });
         print_sides(label, mine[1], floor);
         MPI_Type_free(&type);
+        exported_ = bytes > kEager;
     }
 
     /// A message to oneself.
@@ -345,7 +352,9 @@ void direct(Table& table) {
     table.unexpected("unexpected H D, 4 chunks", 4 * kChunk, {0, 9});
     // One launch and one event for each chunk, however many blocks there are; small data waits.
     table.blocks("512 blocks of 8 B, D D", 4 << 10, {3, 3});
-    table.blocks("131072 blocks of 8 B, D D, 4 chunks", 4 * kChunk, {9, 9});
+    table.blocks("131072 blocks of 8 B, D D, 2 chunks", 4 * kChunk, {5, 5});
+    table.blocks("131072 blocks of 8 B to a row, D D", 4 * kChunk, {3, 1}, Table::Gaps::kSender);
+    table.blocks("a row to 131072 blocks of 8 B, D D", 4 * kChunk, {1, 3}, Table::Gaps::kReceiver);
     table.self("self D D, 1 KiB", 1 << 10, 4);
     table.self("self D D, 1 MiB", 1 << 20, 4);
 }

@@ -147,8 +147,9 @@ class Player {
         Work& work = works_.emplace_back();
         work.index = index;
         work.send = true;
-        work.memory = std::make_unique<MessageMemory>(rank_.driver(), message.from, message.bytes,
-                                                      message.skew, message.from_gaps);
+        work.memory =
+            std::make_unique<MessageMemory>(rank_.driver(), message.from, message.bytes,
+                                            message.skew, message.from_gaps, index % 2 == 0);
         work.memory->fill(content(message.bytes, static_cast<unsigned>(index)));
         engine::Buffer buffer = work.memory->all();
         std::optional<memory::Pointer> where;
@@ -169,8 +170,8 @@ class Player {
         work.index = index;
         work.send = false;
         const std::size_t room = phase_.wild ? largest() : message.room;
-        work.memory = std::make_unique<MessageMemory>(rank_.driver(), message.to, room,
-                                                      message.skew, message.to_gaps);
+        work.memory = std::make_unique<MessageMemory>(
+            rank_.driver(), message.to, room, message.skew, message.to_gaps, index % 3 != 0);
         EXPECT_EQ(rank_.receive(work.ticket, phase_.wild ? match::kAnySource : message.source,
                                 phase_.wild ? match::kAnyTag : message.tag, work.memory->all()),
                   Status::kOk);

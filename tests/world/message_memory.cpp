@@ -23,13 +23,16 @@ Bytes content(std::size_t bytes, unsigned number) {
 }
 
 MessageMemory::MessageMemory(const cuda::Driver* driver, memory::Kind kind, std::size_t bytes,
-                             std::size_t skew, bool gaps)
+                             std::size_t skew, bool gaps, bool kernels)
     : bytes_(bytes), gaps_(gaps && bytes != 0) {
     std::size_t span = bytes;
     if (gaps_) {
         layout_.blocks = {{16, 8}, {0, 4}, {28, 12}};
         layout_.size = kElement;
         layout_.extent = 44;
+        if (kernels) {
+            datatype::index(layout_);
+        }
         count_ = (bytes + kElement - 1) / kElement;
         bytes_ = count_ * kElement;
         span = count_ * 44;

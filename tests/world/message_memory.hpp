@@ -20,8 +20,9 @@ Bytes content(std::size_t bytes, unsigned number);
 /// Room for `bytes` of data; more when a layout's elements do not end there.
 class MessageMemory {
  public:
+    /// `kernels`: the layout is indexed, so that a device packs by a launch rather than by copies.
     MessageMemory(const cuda::Driver* driver, memory::Kind kind, std::size_t bytes,
-                  std::size_t skew, bool gaps);
+                  std::size_t skew, bool gaps, bool kernels = false);
 
     /// As a receive buffer: everything there is.
     engine::Buffer all() const;

@@ -58,7 +58,7 @@ TEST(ChooseOffer, DependsOnNothingButTheOffers) {
         const Situation situation = any_situation();
         const Costs costs = any_costs();
         const Situation copy = situation;
-        for (int word = 0; word <= static_cast<int>(Preference::kRdmaRead); ++word) {
+        for (int word = 0; word <= static_cast<int>(Preference::kIpcPush); ++word) {
             const auto preference = static_cast<Preference>(word);
             RC_ASSERT(choose_offer(situation, costs, preference) ==
                       choose_offer(copy, costs, preference));
@@ -72,7 +72,8 @@ TEST(ChooseOffer, PreferenceWinsWherePossible) {
         const Costs costs = any_costs();
         for (const auto& [preference, protocol] :
              {std::pair(Preference::kIpcGet, &ipc_get), std::pair(Preference::kIpcPut, &ipc_put),
-              std::pair(Preference::kStaged, &staged), std::pair(Preference::kBounce, &bounce),
+              std::pair(Preference::kIpcPush, &ipc_push), std::pair(Preference::kStaged, &staged),
+              std::pair(Preference::kBounce, &bounce),
               std::pair(Preference::kRdmaWrite, &rdma_write),
               std::pair(Preference::kRdmaRead, &rdma_read)}) {
             const bool possible = protocol->obstacle(situation, {}) == Reason::kNone;
@@ -103,6 +104,20 @@ TEST(ChooseOffer, ByDefaultGetsAndPutsWhereItCannotGet) {
         EXPECT_EQ(&offer(neighbours(bytes, true, false)), &staged) << bytes;
         EXPECT_EQ(&offer(neighbours(bytes, false, true)), &staged) << bytes;
     }
+}
+
+TEST(ChooseOffer, DataWithGapsStaysOnDevices) {
+    Situation situation = neighbours(1 << 20, true, true);
+    situation.receiver.contiguous = false;
+    EXPECT_EQ(&offer(situation), &ipc_get);
+    situation.sender.contiguous = false;
+    situation.bounce = Reason::kDirect;
+    EXPECT_EQ(&offer(situation), &bounce);
+    situation.receiver.contiguous = true;
+    EXPECT_EQ(&offer(situation), &ipc_push);
+    situation.bounce = Reason::kNotOffered;
+    situation.receiver.exports = Reason::kNotExportable;
+    EXPECT_EQ(&offer(situation), &staged);
 }
 
 TEST(ChooseOffer, BetweenNodesWritesByRdmaWhereItCan) {

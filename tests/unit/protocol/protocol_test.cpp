@@ -140,8 +140,31 @@ TEST(Ipc, NamesTheFirstThingInTheWay) {
         EXPECT_EQ(after([](Situation& s) { s.receiver.on_device = false; }), Reason::kReceiverHost);
         EXPECT_EQ(after([](Situation& s) { s.sender.contiguous = false; }), Reason::kSenderLayout);
         EXPECT_EQ(after([](Situation& s) { s.receiver.contiguous = false; }),
-                  Reason::kReceiverLayout);
+                  protocol == &ipc_get ? Reason::kNone : Reason::kReceiverLayout);
     }
+}
+
+// Kernels pack and unpack on the side that has the gaps, which has to be a device.
+TEST(Ipc, GapsGoByKernels) {
+    Situation situation = neighbours(1 << 20, true, true);
+    situation.bounce = Reason::kDirect;
+    EXPECT_EQ(obstacle(ipc_push, situation), Reason::kSenderContiguous);
+    situation.sender.contiguous = false;
+    EXPECT_EQ(obstacle(ipc_push, situation), Reason::kNone);
+    EXPECT_EQ(obstacle(bounce, situation), Reason::kNone);
+    situation.sender.maps = Reason::kSenderCannotOpen;
+    EXPECT_EQ(obstacle(ipc_push, situation), Reason::kSenderCannotOpen);
+    situation.sender.maps = Reason::kDirect;
+    situation.receiver.contiguous = false;
+    EXPECT_EQ(obstacle(ipc_push, situation), Reason::kReceiverLayout);
+    EXPECT_EQ(obstacle(bounce, situation), Reason::kNone);
+    situation.receiver.on_device = false;
+    situation.receiver.pinned = true;
+    EXPECT_EQ(obstacle(bounce, situation), Reason::kReceiverLayout);
+    situation.sender.contiguous = true;
+    EXPECT_EQ(obstacle(ipc_get, situation), Reason::kReceiverLayout);
+    situation.receiver.contiguous = true;
+    EXPECT_EQ(obstacle(ipc_get, situation), Reason::kNone);
 }
 
 TEST(Ipc, GetAndPutNeedOppositeThings) {

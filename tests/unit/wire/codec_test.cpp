@@ -332,7 +332,7 @@ TEST(Codec, AnRdmaOfferLiesInTheAddressSpace) {
 }
 
 TEST(Codec, SomeOffersHaveNoPayload) {
-    for (const OfferType type : {OfferType::kPut, OfferType::kShm}) {
+    for (const OfferType type : {OfferType::kPut, OfferType::kShm, OfferType::kPush}) {
         Rts rts = sample_rts();
         rts.offers[1].type = type;
         auto bytes = encoded(rts);
