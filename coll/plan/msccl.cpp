@@ -4,206 +4,35 @@
 #include "coll/plan/msccl.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <exception>
 #include <map>
-#include <stdexcept>
 #include <tuple>
 
 #include "coll/plan/emitter.hpp"
-#include "coll/plan/xml.hpp"
+#include "coll/plan/msccl_file.hpp"
 
 namespace beeline::coll::plan {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
-constexpr int kDeepest = 4;  // algo, gpu, tb, step
-constexpr int kMostRanks = 1024;
-constexpr int kMostChunks = 1 << 16;   // of one buffer
-constexpr int kMostChannel = 255;      // as many as the transports tell apart
-constexpr long kMostMoves = 1L << 20;  // chunks that all steps move
-constexpr long kMostCells = 1L << 24;  // chunks of all ranks' buffers
-
-struct Malformed : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-/// What a step does: receives, combines with its source, stores, sends on. A copy and a reduction
-/// inside a rank do none of the first and last.
-struct Kind {
-    const char* name;
-    bool receives;
-    bool reduces;
-    bool stores;
-    bool sends;
-};
-constexpr Kind kKinds[] = {
-    {"s", false, false, false, true},    {"r", true, false, true, false},
-    {"rcs", true, false, true, true},    {"rrc", true, true, true, false},
-    {"rrs", true, true, false, true},    {"rrcs", true, true, true, true},
-    {"cpy", false, false, true, false},  {"re", false, true, true, false},
-    {"nop", false, false, false, false},
-};
-
-/// Chunks of one of the three buffers that a step names.
-struct Range {
-    char buffer = 'i';
-    int first = 0;
-};
-
-struct Step {
-    const Kind* kind = nullptr;
-    Range source;
-    Range target;
-    int count = 0;
-    int after_block = -1;  ///< index of the thread block to wait for, or -1
-    int after_step = -1;   ///< the step of it that must be done
-};
-
-struct Block {
-    int send = -1;
-    int receive = -1;
-    int channel = 0;
-    std::vector<Step> steps;
-    std::size_t done = 0;
-};
-
-struct Gpu {
-    std::vector<Block> blocks;
-    int scratch = 0;
-};
-
-int number(const XmlElement& element, const char* name, int least, int most) {
-    const std::string* text = element.find(name);
-    if (text == nullptr) {
-        throw Malformed("<" + element.name + "> has no " + name);
-    }
-    int value = 0;
-    const char* end = text->data() + text->size();
-    const auto [stop, error] = std::from_chars(text->data(), end, value);
-    if (error != std::errc{} || stop != end || value < least || value > most) {
-        throw Malformed("<" + element.name + "> has " + name + "=\"" + *text + "\", which is not " +
-                        std::to_string(least) + " to " + std::to_string(most));
-    }
-    return value;
-}
-
-const XmlElement& named(const XmlElement& element, std::string_view name) {
-    if (element.name != name) {
-        throw Malformed("<" + element.name + "> stands where <" + std::string(name) +
-                        "> is expected");
-    }
-    return element;
-}
-
-Range range_of(const XmlElement& step, const char* buffer, const char* first) {
-    const std::string* text = step.find(buffer);
-    if (text == nullptr || (*text != "i" && *text != "o" && *text != "s")) {
-        throw Malformed(std::string("a step's ") + buffer + " is not i, o or s");
-    }
-    return {text->front(), number(step, first, 0, kMostChunks - 1)};
-}
-
-Collective collective_of(const XmlElement& algo) {
-    const std::string* text = algo.find("coll");
-    const std::string name = text == nullptr ? "" : *text;
-    if (name == "allreduce") {
-        return Collective::kAllreduce;
-    }
-    if (name == "allgather") {
-        return Collective::kAllgather;
-    }
-    if (name == "reduce_scatter" || name == "reducescatter") {
-        return Collective::kReduceScatter;
-    }
-    if (name == "alltoall") {
-        return Collective::kAlltoall;
-    }
-    throw Malformed("its coll is \"" + name +
-                    "\"; allreduce, allgather, reduce_scatter and alltoall can be read");
-}
-
-/// One <gpu>; `moves` counts what all of them move.
-class GpuReader {
- public:
-    GpuReader(const XmlElement& gpu, int ranks, long& moves) : ranks_(ranks), moves_(moves) {
-        gpu_.scratch = number(gpu, "s_chunks", 0, kMostChunks);
-        std::map<int, int> places;  // of thread blocks, by their ids
-        for (const XmlElement& tb : gpu.children) {
-            const int id = number(named(tb, "tb"), "id", 0, kMostChunks);
-            if (!places.emplace(id, static_cast<int>(places.size())).second) {
-                throw Malformed("two thread blocks have one id");
-            }
-        }
-        for (const XmlElement& tb : gpu.children) {
-            read_block(tb, places);
-        }
-    }
-    Gpu take() { return std::move(gpu_); }
-
- private:
-    void read_block(const XmlElement& tb, const std::map<int, int>& places) {
-        Block block;
-        block.send = number(tb, "send", -1, ranks_ - 1);
-        block.receive = number(tb, "recv", -1, ranks_ - 1);
-        block.channel = number(tb, "chan", 0, kMostChannel);
-        for (const XmlElement& each : tb.children) {
-            Step step;
-            const std::string* type = named(each, "step").find("type");
-            const auto kind =
-                std::find_if(std::begin(kKinds), std::end(kKinds),
-                             [&](const Kind& k) { return type != nullptr && *type == k.name; });
-            if (kind == std::end(kKinds)) {
-                throw Malformed(
-                    "a step's type is not one of s, r, rcs, rrc, rrs, rrcs, cpy, re, nop");
-            }
-            step.kind = kind;
-            step.source = range_of(each, "srcbuf", "srcoff");
-            step.target = range_of(each, "dstbuf", "dstoff");
-            step.count = number(each, "cnt", 0, kMostChunks);
-            const int id = number(each, "depid", -1, kMostChunks);
-            if (id >= 0) {
-                const auto found = places.find(id);
-                if (found == places.end()) {
-                    throw Malformed("a step waits for a thread block that there is not");
-                }
-                step.after_block = found->second;
-                step.after_step = number(each, "deps", 0, kMostChunks);
-            }
-            if ((kind->sends && block.send < 0) || (kind->receives && block.receive < 0)) {
-                throw Malformed("a thread block without a peer sends or receives");
-            }
-            moves_ += std::max(step.count, 1);
-            if (moves_ > kMostMoves) {
-                throw Malformed("it has too many steps");
-            }
-            block.steps.push_back(step);
-        }
-        gpu_.blocks.push_back(std::move(block));
-    }
-
-    int ranks_;
-    long& moves_;
-    Gpu gpu_;
-};
+using msccl::Block;
+using msccl::Gpu;
+using msccl::Kind;
+using msccl::Malformed;
+using msccl::Range;
+using msccl::Step;
 
 /// The algorithm, and the schedules while they are made.
 class Import {
  public:
-    explicit Import(const XmlElement& algo)
-        : collective_(collective_of(named(algo, "algo"))),
-          ranks_(number(algo, "ngpus", 1, kMostRanks)),
-          chunks_(number(algo, "nchunksperloop", 1, kMostChunks)) {
-        if (const std::string* name = algo.find("name"); name != nullptr) {
-            name_ = name->substr(0, 100);
-        }
-        in_place_ = algo.find("inplace") != nullptr && number(algo, "inplace", 0, 1) == 1;
-        if (!on_vector(collective_) && chunks_ % ranks_ != 0) {
-            throw Malformed("nchunksperloop is not a multiple of ngpus");
-        }
-        slices_ = on_vector(collective_) ? 1 : chunks_ / ranks_;
-        read_gpus(algo);
+    explicit Import(msccl::Algorithm algorithm)
+        : collective_(algorithm.collective),
+          ranks_(algorithm.ranks),
+          chunks_(algorithm.chunks),
+          slices_(on_vector(collective_) ? 1 : chunks_ / ranks_),
+          in_place_(algorithm.in_place),
+          name_(std::move(algorithm.name)),
+          gpus_(std::move(algorithm.gpus)) {
         const auto writes_input = [](const Step& step) {
             return step.kind->stores && step.target.buffer == 'i';
         };
@@ -242,28 +71,6 @@ class Import {
         return static_cast<std::uint32_t>(value);
     }
 
-    void read_gpus(const XmlElement& algo) {
-        if (algo.children.size() != static_cast<std::size_t>(ranks_)) {
-            throw Malformed("there is not one <gpu> for each rank");
-        }
-        gpus_.resize(algo.children.size());
-        std::vector<bool> seen(gpus_.size());
-        long moves = 0;
-        long cells = 0;
-        for (const XmlElement& each : algo.children) {
-            const int id = number(named(each, "gpu"), "id", 0, ranks_ - 1);
-            if (seen[static_cast<std::size_t>(id)]) {
-                throw Malformed("two <gpu> have one id");
-            }
-            seen[static_cast<std::size_t>(id)] = true;
-            gpu(id) = GpuReader(each, ranks_, moves).take();
-            cells += 3L * chunks_ + gpu(id).scratch;
-        }
-        if (cells > kMostCells) {
-            throw Malformed("there are too many chunks");
-        }
-    }
-
     /// Where the own blocks of a gathered or scattered whole begin.
     int own_chunk(int rank) const noexcept { return rank * slices_; }
 
@@ -278,6 +85,7 @@ class Import {
                                    slices_);
             likes_.emplace_back(static_cast<std::size_t>(gpu(rank).scratch));
             widest_.push_back(1);
+            sent_on_.push_back(0);
             for (const Block& block : gpu(rank).blocks) {
                 for (const Step& step : block.steps) {
                     widest_.back() = std::max(widest_.back(), step.count);
@@ -349,9 +157,8 @@ class Import {
     /// The place of a chunk that is read.
     Place read(int rank, const Range& range, int offset) {
         const int index = range.first + offset;
-        const int most = range.buffer == 's' ? gpu(rank).scratch : kMostChunks * 2;
-        return place(rank, range.buffer, index,
-                     index < most ? frame_chunk(rank, range.buffer, index) : 0);
+        const bool known = range.buffer != 's' || index < gpu(rank).scratch;
+        return place(rank, range.buffer, index, known ? frame_chunk(rank, range.buffer, index) : 0);
     }
 
     /// The place of a chunk that is written with what is as long as `like`.
@@ -380,17 +187,27 @@ class Import {
                                        static_cast<std::size_t>(step.count)) {
             return false;
         }
-        const int room =
-            gpu(rank).scratch + static_cast<int>(index) * widest_[static_cast<std::size_t>(rank)];
         for (int offset = 0; offset < step.count; ++offset) {
-            move(rank, block, step, offset, unsigned_of(room + offset));
+            move(rank, index, offset);
         }
         ++block.done;
         return true;
     }
 
-    /// One chunk of a step; `room` is a slot for what was received and is not yet combined.
-    void move(int rank, const Block& block, const Step& step, int offset, std::uint32_t room) {
+    /// A slot for what was received and is not yet combined. What is sent on from there has one of
+    /// its own: waiting for that send before the next receive, all ranks of a ring would wait.
+    std::uint32_t room(int rank, std::size_t index, int offset, bool sent_on) {
+        const auto place = static_cast<std::size_t>(rank);
+        const int shared = gpu(rank).scratch + static_cast<int>(index) * widest_[place] + offset;
+        const int all =
+            gpu(rank).scratch + static_cast<int>(gpu(rank).blocks.size()) * widest_[place];
+        return unsigned_of(sent_on ? all + sent_on_[place]++ : shared);
+    }
+
+    /// One chunk of a step.
+    void move(int rank, std::size_t index, int offset) {
+        const Block& block = gpu(rank).blocks[index];
+        const Step& step = block.steps[block.done];
         Emitter& emit = emitter(rank);
         const Kind& kind = *step.kind;
         int like = 0;
@@ -399,8 +216,9 @@ class Import {
             std::deque<int>& way = ways_[{block.receive, rank, block.channel}];
             like = way.front();
             way.pop_front();
-            result = kind.reduces ? emit.slot(room, unsigned_of(like))
-                                  : write(rank, step.target, offset, like);
+            result = kind.reduces
+                         ? emit.slot(room(rank, index, offset, !kind.stores), unsigned_of(like))
+                         : write(rank, step.target, offset, like);
             emit.receive(block.receive, result, 1, block.channel);
         } else if (kind.stores || kind.sends) {
             result = read(rank, step.source, offset);
@@ -426,14 +244,15 @@ class Import {
     Collective collective_;
     int ranks_;
     int chunks_;  ///< of the vector, or of the whole of all blocks
-    int slices_ = 1;
-    bool in_place_ = false;
+    int slices_;
+    bool in_place_;
     bool copies_input_ = false;
-    std::string name_ = "imported";
+    std::string name_;
     std::vector<Gpu> gpus_;
     std::vector<Emitter> emitters_;
     std::vector<std::vector<int>> likes_;  ///< for each rank and chunk of scratch
     std::vector<int> widest_;              ///< the most chunks of one step, for each rank
+    std::vector<int> sent_on_;             ///< slots that results are sent from, for each rank
     std::map<Way, std::deque<int>> ways_;  ///< messages under way: how long each is
 };
 
@@ -442,11 +261,7 @@ class Import {
 Imported from_msccl(std::string_view text) noexcept {
     Imported imported;
     try {
-        if (text.size() > kMostBytes) {
-            imported.problem = "it is too long";
-            return imported;
-        }
-        imported.world = Import(parse_xml(text, kDeepest)).run();
+        imported.world = Import(msccl::read(text)).run();
         imported.problem = validate(imported.world).problem;
     } catch (const std::bad_alloc&) {
         imported.problem = "no memory";
