@@ -31,6 +31,9 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         Arguments arguments(a...);
         auto* module = reinterpret_cast<Module*>(std::get<kModule>(arguments));
         std::get<kModule>(arguments) = module->*Owner;
+        if (module->inside) {
+            return std::apply(module->*Function, arguments);
+        }
         Likeness likeness;
         const bool scheduled = may_be_scheduled(module, arguments, likeness);
         if (scheduled || may_be_on_device(arguments)) {
@@ -42,10 +45,18 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
             }
         }
         count_call(E, Way::kPassed);
-        return std::apply(module->*Function, arguments);
+        return pass_on(module, arguments);
     }
 
  private:
+    /// Collectives that the previous module calls on the way, all ranks alike, are its own affair.
+    static int pass_on(Module* module, const Arguments& arguments) {
+        module->inside = true;
+        const int outcome = std::apply(module->*Function, arguments);
+        module->inside = false;
+        return outcome;
+    }
+
     static ompi_communicator_t* comm_of(const Arguments& arguments) noexcept {
         if constexpr (S.comm >= 0) {
             return std::get<S.comm>(arguments);
@@ -259,7 +270,7 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
             return to_ompi(status);
         }
         point_at_copies(arguments, staged);
-        const int outcome = std::apply(module->*Function, arguments);
+        const int outcome = pass_on(module, arguments);
         return outcome != OMPI_SUCCESS ? outcome : to_ompi(staged.deliver());
     }
 
@@ -282,7 +293,7 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         point_at_copies(arguments, request->staged);
         ompi_request_t* inner = nullptr;
         std::get<kRequest>(arguments) = &inner;
-        if (const int outcome = std::apply(module->*Function, arguments); outcome != OMPI_SUCCESS) {
+        if (const int outcome = pass_on(module, arguments); outcome != OMPI_SUCCESS) {
             drop_request(request);
             return outcome;
         }
