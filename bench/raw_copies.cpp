@@ -17,6 +17,7 @@
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/stream.hpp"
+#include "protocol/chunks.hpp"
 #include "tools/gpu/gpu.hpp"
 
 namespace beeline::bench {
@@ -134,7 +135,8 @@ class Staged : public Route {
     }
 
     void move(int messages, std::size_t bytes) override {
-        const std::size_t pieces = std::max<std::size_t>(1, (bytes + chunk_ - 1) / chunk_);
+        const std::size_t chunk = protocol::even_chunk(bytes, chunk_);
+        const std::size_t pieces = std::max<std::size_t>(1, (bytes + chunk - 1) / chunk);
         const std::size_t total = pieces * static_cast<std::size_t>(messages);
         // The CPU that drains must not wait for the copy it has just started; a stream may.
         const std::size_t lag = to_.device ? 0 : kDepth - 1;
@@ -163,8 +165,9 @@ class Staged : public Route {
     };
 
     Part part(std::size_t piece, std::size_t pieces, std::size_t bytes) const {
-        const std::size_t offset = piece % pieces * chunk_;
-        return {offset, std::min(chunk_, bytes - offset)};
+        const std::size_t chunk = protocol::even_chunk(bytes, chunk_);
+        const std::size_t offset = piece % pieces * chunk;
+        return {offset, std::min(chunk, bytes - offset)};
     }
 
     void fill(std::size_t piece, std::size_t pieces, std::size_t bytes) {

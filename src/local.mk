@@ -1,7 +1,7 @@
 # src/: the way of a message. One archive for the tests and tools, linked whole into libbeeline.so.
 noinst_LTLIBRARIES += libcore.la
 core_sources = \
-	src/base/list.hpp src/base/log.cpp src/base/log.hpp src/base/result.hpp \
+	src/base/embed.hpp src/base/list.hpp src/base/log.cpp src/base/log.hpp src/base/result.hpp \
 	src/config/config.cpp src/config/config.hpp src/config/params.def \
 	src/cuda/api/cuda.h src/cuda/api/cuda_devices.h src/cuda/api/cuda_functions.h \
 	src/cuda/api/cuda_memory.h src/cuda/api/cuda_results.h \
@@ -23,19 +23,19 @@ core_sources = \
 	src/mover/cuda_ipc/verdicts.hpp \
 	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
 	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
-	src/protocol/bounce.cpp src/protocol/cost.hpp src/protocol/eager_device.cpp src/protocol/eager_host.cpp \
+	src/protocol/bounce.cpp src/protocol/chunks.hpp src/protocol/cost.hpp src/protocol/eager_device.cpp src/protocol/eager_host.cpp \
 	src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
 	src/protocol/fragments.cpp src/protocol/ipc.hpp src/protocol/ipc_get.cpp \
 	src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
 	src/protocol/protocol.hpp src/protocol/rdma.hpp src/protocol/rdma_read.cpp \
-	src/protocol/rdma_write.cpp src/protocol/rendezvous_ucx.cpp src/protocol/select.cpp \
+	src/protocol/rdma_write.cpp src/protocol/rendezvous_shm.cpp src/protocol/rendezvous_ucx.cpp src/protocol/select.cpp \
 	src/protocol/select.hpp src/protocol/self_copy.cpp src/protocol/staged.cpp \
 	src/protocol/table.cpp \
 	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
 	src/engine/background.cpp src/engine/background.hpp \
 	src/engine/bounce.cpp src/engine/device_state.hpp src/engine/offers.cpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
-	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/message_pool.cpp src/engine/message_pool.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
+	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/message_pool.cpp src/engine/message_pool.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pipe.cpp src/engine/pipe.hpp src/engine/pull.cpp \
 	src/engine/put.cpp src/engine/trace.cpp src/engine/ways.cpp src/engine/ways.hpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
 	src/engine/send.cpp src/engine/small.cpp src/engine/staged.cpp src/engine/staged_receive.cpp
@@ -92,9 +92,10 @@ endif
 
 # The lane over them, and the engine's side of it.
 rdma_sources = src/mover/verbs/connection.hpp src/mover/verbs/lane.cpp src/mover/verbs/lane.hpp \
+	src/mover/verbs/lane_rails.cpp \
 	src/mover/verbs/queue_pair.cpp src/mover/verbs/queue_pair.hpp \
 	src/engine/rdma.cpp src/engine/rdma_arrival.cpp src/engine/rdma_connect.cpp \
-	src/engine/rdma_landings.cpp src/engine/rdma_move.cpp src/engine/rdma_trust.cpp
+	src/engine/rdma_landings.cpp src/engine/rdma_messages.cpp src/engine/rdma_move.cpp src/engine/rdma_trust.cpp
 core_sources += src/engine/rdma_landings.hpp src/engine/rdma_names.cpp src/engine/rdma_state.hpp
 if HAVE_VERBS
 core_sources += $(rdma_sources)

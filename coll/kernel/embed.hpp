@@ -3,22 +3,12 @@
 // BEELINE_PTX_FOLDER is where they are, given by the makefile.
 #pragma once
 
+#include "base/embed.hpp"
 #include "coll/kernel/types.hpp"
 
 /// The file SET_FAMILY.ptx as beeline_SET_FAMILY, ended by a zero byte.
-#define BEELINE_EMBED_ONE(set, family)                       \
-    asm(".pushsection .rodata\n"                             \
-        ".globl beeline_" #set "_" #family                   \
-        "\n"                                                 \
-        ".hidden beeline_" #set "_" #family                  \
-        "\n"                                                 \
-        "beeline_" #set "_" #family                          \
-        ":\n"                                                \
-        ".incbin \"" BEELINE_PTX_FOLDER "/" #set "_" #family \
-        ".ptx\"\n"                                           \
-        ".byte 0\n"                                          \
-        ".popsection\n");                                    \
-    extern "C" [[gnu::visibility("hidden")]] const char beeline_##set##_##family[];
+#define BEELINE_EMBED_ONE(set, family) \
+    BEELINE_EMBED_FILE(beeline_##set##_##family, BEELINE_PTX_FOLDER "/" #set "_" #family ".ptx");
 
 /// All families of a set, and `image(family)` that finds one. At namespace scope of the file.
 #define BEELINE_EMBED(set, image)                                      \
@@ -42,7 +32,3 @@
         }                                                              \
         return beeline_##set##_pair;                                   \
     }
-
-/// The name that a macro stands for, as text.
-#define BEELINE_TEXT(name) #name
-#define BEELINE_TEXT_OF(macro) BEELINE_TEXT(macro)

@@ -17,6 +17,7 @@ namespace {
 /// up the processor does so at once: there, whoever is to answer may need it.
 constexpr int kOwnPolls = 400;
 constexpr int kYieldingPolls = 4;
+constexpr int kCardPolls = 100;    // the same where a card may bring it meanwhile
 constexpr int kProgressEvery = 8;  // polls
 constexpr int kPatience = 100;     // turns of everyone's progress before threads yield
 
@@ -84,8 +85,8 @@ void give_back(Alone* alone) {
 /// progress functions.
 template <class Complete>
 void poll_for(Complete&& complete) {
-    const int polls =
-        opal_progress_yield_when_idle && !engine().threads ? kYieldingPolls : kOwnPolls;
+    const bool yields = opal_progress_yield_when_idle && !engine().threads;
+    const int polls = !yields ? kOwnPolls : engine().by_rdma() ? kCardPolls : kYieldingPolls;
     for (int poll = 1; poll <= polls && !complete(); ++poll) {
         const engine::Engine::Guard guard(engine());
         if (poll % kProgressEvery == 0) {

@@ -26,9 +26,10 @@ struct RdmaCounters {
     std::uint64_t broken = 0;            ///< rails of a connection that failed
     struct Rail {
         char name[64] = {};
-        std::uint64_t written = 0;  ///< bytes
-        std::uint64_t read = 0;     ///< bytes
-        std::uint64_t shares = 0;   ///< messages, or parts of them
+        std::uint64_t written = 0;   ///< bytes
+        std::uint64_t read = 0;      ///< bytes
+        std::uint64_t shares = 0;    ///< messages, or parts of them
+        std::uint64_t messages = 0;  ///< small ones, and what large ones need to be said
     };
     std::array<Rail, 4> rails{};
     std::size_t rail_count = 0;

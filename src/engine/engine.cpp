@@ -34,6 +34,8 @@ mover::shm::Geometry geometry_of(const config::Params& params) noexcept {
     geometry.slot_bytes = static_cast<std::uint32_t>(round_up(eager + kHeaderRoom, 64));
     geometry.chunks = static_cast<std::uint32_t>(params.pml_shm_chunks);
     geometry.chunk_bytes = static_cast<std::uint32_t>(round_up(params.pml_staging_chunk, 4096));
+    geometry.blocks = static_cast<std::uint32_t>(params.pml_shm_blocks);
+    geometry.block_bytes = static_cast<std::uint32_t>(round_up(params.pml_shm_block, 64));
     return geometry;
 }
 
@@ -240,7 +242,7 @@ int Engine::progress() {
         advance(*request);
         request = following;
     }
-    if (remote_peers_ || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
+    if ((remote_peers_ && !by_rdma_) || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
         ++idle_polls_ >= kUcxEvery) {
         idle_polls_ = 0;
         if (ucx_interest_ != 0) {
@@ -251,7 +253,7 @@ int Engine::progress() {
             ucx_interest_ = kUcxInterest;
         }
         events += static_cast<int>(handled);
-        if (rdma_ != nullptr) {
+        if (rdma_ != nullptr && !by_rdma_) {
             poll_rdma(events);
         }
     }
@@ -260,8 +262,8 @@ int Engine::progress() {
 
 bool Engine::idle() const noexcept {
     return controls_.empty() && puts_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
-           copying_.empty() && to_send_.empty() && device_->sends.empty() && !bouncing() &&
-           ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0 &&
+           pipes_.empty() && copying_.empty() && to_send_.empty() && device_->sends.empty() &&
+           !bouncing() && ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0 &&
            (rdma_ == nullptr || rdma_idle());
 }
 
@@ -276,6 +278,7 @@ void Engine::close_peers(void (*progress_host)()) {
 }
 
 void Engine::release_device_resources() {
+    by_rdma_ = false;
     rdma_.reset();
     imports_.clear();
     device_->pools.clear();
@@ -307,6 +310,9 @@ void Engine::classify(Request& request) noexcept {
 Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
     Request* request = table_.find(id);
     if (request == nullptr || request->kind_ != kind) {
+        if (may_come_twice()) {
+            return nullptr;
+        }
         log_once(LogLevel::kError, "engine.unknown_request",
                  "a peer names request %#llx, which does not exist: the message is ignored",
                  static_cast<unsigned long long>(id));
@@ -319,6 +325,9 @@ Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {
 Request* Engine::find_send(std::uint64_t id, Request::Awaits awaits) noexcept {
     Request* request = find_request(id, Request::Kind::kSend);
     if (request != nullptr && request->awaits_ != awaits) {
+        if (may_come_twice()) {
+            return nullptr;
+        }
         log_once(LogLevel::kError, "engine.unexpected_answer",
                  "a peer answers request %#llx, which does not wait for such an answer: ignored",
                  static_cast<unsigned long long>(id));

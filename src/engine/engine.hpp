@@ -20,6 +20,7 @@
 #include "engine/counters.hpp"
 #include "engine/message.hpp"
 #include "engine/message_pool.hpp"
+#include "engine/pipe.hpp"
 #include "engine/request.hpp"
 #include "engine/request_table.hpp"
 #include "memory/staging_pool.hpp"
@@ -32,6 +33,7 @@ namespace beeline::mover::verbs {
 struct Api;
 enum class Flush : std::uint8_t;
 struct Connection;
+struct Parcel;
 struct Share;
 }  // namespace beeline::mover::verbs
 
@@ -115,9 +117,20 @@ class Engine {
 
     /// Makes progress; the number of events.
     int progress();
-    /// Takes what is in shared memory and does nothing else: for a caller that waits for a message
-    /// and makes progress() every now and then.
-    int poll() { return shm_ != nullptr && shm_->pending() ? take_arrived() : 0; }
+    /// Takes what is in shared memory, or has come by RDMA, fills what room there is, and does
+    /// nothing else: for a caller that waits for a message and makes progress() every now and then.
+    int poll() {
+        int events = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
+        if (flowing()) {
+            events = flow(events);
+        }
+        if (by_rdma_) {
+            poll_rdma(events);
+        }
+        return events;
+    }
+    /// Whether something may come by RDMA, from processes that need no processor of this node.
+    bool by_rdma() const noexcept { return by_rdma_; }
     /// True when nothing of ours waits to be sent.
     bool idle() const noexcept;
     /// Closes connections, calling `progress_host` while it waits.
@@ -249,6 +262,17 @@ class Engine {
     void assembled(Assembly& assembly);
     void disown(Assembly* assembly) noexcept;
 
+    // pipe.cpp: large host messages in blocks of shared memory, both sides
+    Status offer_blocks(Request& request);
+    void from_blocks(Request& request, const Arrived& arrived);
+    void start_filling(Request& request, const wire::Cts& cts);
+    bool flowing() const noexcept { return !pipes_.empty() || awaiting_blocks_ != 0; }
+    int flow(int arrived);
+    int fill_pipes();
+    int fill(Pipe& pipe);
+    bool fill_block(Pipe& pipe, Request& request);
+    void on_block(const wire::Data& data, std::uint32_t sender);
+
     // offers.cpp: what the sender of device memory offers, and what happens to it
     void device_offers(Request& request, wire::Rts& rts);
     bool offer_direct(Request& request, wire::Rts& rts);
@@ -365,6 +389,19 @@ class Engine {
     void move_ended(RdmaMove& move);
     static void on_share_done(mover::verbs::Share* share, Status status);
 
+    // rdma_messages.cpp: small messages, and what large ones need to be said
+    unsigned message_rail(const RdmaPeer& to) const noexcept;
+    bool say_by_rdma(Peer& peer, std::span<const std::byte> message);
+    Status eager_rdma(Request& request);
+    Status add_data(Request& request, mover::verbs::Parcel& parcel, unsigned rail);
+    void confirm_rail(RdmaPeer& to, unsigned rail);
+    void rail_confirmed(RdmaPeer& to, unsigned rail, std::span<const std::byte> in);
+    bool may_come_twice() const noexcept;
+    static void on_parcel(void* self, mover::verbs::Connection& connection, unsigned rail,
+                          std::span<const std::byte> message);
+    static void on_said(mover::verbs::Share* share, Status status);
+    static void on_eager_rdma_sent(mover::verbs::Share* share, Status status);
+
     // rdma_arrival.cpp: what was written here, or will not be
     int poll_lane();
     void written(RdmaPeer& from, unsigned rail, std::uint32_t immediate);
@@ -442,12 +479,14 @@ class Engine {
     std::size_t orphan_count_ = 0;
     std::size_t orphan_bytes_ = 0;
     RequestTable<Request> table_;
-    List<Request> waiting_sends_;  // no slot, chunk or queue room yet
-    List<Request> pulls_;          // CUDA IPC copies under way
-    List<Request> puts_;           // CUDA IPC copies into receivers' memory under way
-    List<Request> staged_sends_;   // more pieces to start
-    List<Piece> copying_;          // pieces whose copy is under way
-    List<Piece> to_send_;          // pieces copied, waiting for queue room
+    List<Request> waiting_sends_;   // no slot, chunk or queue room yet
+    List<Request> pulls_;           // CUDA IPC copies under way
+    List<Request> puts_;            // CUDA IPC copies into receivers' memory under way
+    List<Request> staged_sends_;    // more pieces to start
+    List<Pipe> pipes_;              // with messages to put into blocks
+    unsigned awaiting_blocks_ = 0;  // receives whose message comes in blocks
+    List<Piece> copying_;           // pieces whose copy is under way
+    List<Piece> to_send_;           // pieces copied, waiting for queue room
     Piece* free_pieces_ = nullptr;
     std::deque<Control> controls_;
     std::deque<WaitingPayload> waiting_payloads_;
@@ -457,6 +496,7 @@ class Engine {
     CUresult last_pool_error_ = CUDA_SUCCESS;
     std::unique_ptr<DeviceState> device_;
     std::unique_ptr<RdmaState> rdma_;  // null until a device message to another node wants it
+    bool by_rdma_ = false;             // there are connections
     const mover::verbs::Api* verbs_ = nullptr;
     memory::StagingPool staging_;
     Pinned own_pinned_;

@@ -20,8 +20,10 @@ using protocol::Reason;
 
 namespace {
 
-constexpr unsigned kEventsEvery = 4096;  // polls between two looks at asynchronous events
-constexpr unsigned kClockEvery = 256;    // polls between two looks at the clock, during tests
+constexpr unsigned kEventsEvery = 4096;      // polls between two looks at asynchronous events
+constexpr unsigned kClockEvery = 256;        // polls between two looks at the clock, during tests
+constexpr std::size_t kLeastMessage = 1024;  // holds everything that has no data
+static_assert(kLeastMessage >= wire::kMaxRtsBytes);
 
 mover::verbs::LaneSettings settings_of(const config::Params& params) noexcept {
     mover::verbs::LaneSettings settings;
@@ -35,6 +37,10 @@ mover::verbs::LaneSettings settings_of(const config::Params& params) noexcept {
     settings.pair.service_level = static_cast<std::uint8_t>(params.pml_rdma_service_level);
     settings.receives = static_cast<unsigned>(params.pml_rdma_receives);
     settings.unit = params.pml_rdma_unit;
+    settings.channels = 1 + static_cast<unsigned>(params.pml_rdma_pairs);
+    settings.credits = static_cast<unsigned>(params.pml_rdma_credits);
+    settings.message_bytes =
+        std::max(kLeastMessage, sizeof(wire::Eager) + params.pml_device_eager_limit);
     return settings;
 }
 
@@ -94,7 +100,8 @@ bool Engine::start_rdma() {
     state.regions = std::make_unique<mover::verbs::Regions>(state.devices.ports(),
                                                             mover::verbs::region_limits(params_));
     state.lane = std::make_unique<mover::verbs::Lane>(
-        state.rails, settings_of(params_), mover::verbs::LaneEvents{this, on_told, on_broken});
+        state.rails, settings_of(params_),
+        mover::verbs::LaneEvents{this, on_told, on_parcel, on_broken});
     state.usable = true;
     log(LogLevel::kInfo,
         "GPUDirect RDMA over %zu ports, the first %s; %zu KiB for each and %zu "
@@ -253,6 +260,7 @@ void Engine::poll_rdma(int& events) {
         return;
     }
     events += poll_lane();
+    by_rdma_ = state.lane->links() != 0;
     if (!state.changed.empty()) {
         for (RdmaPeer* peer : std::exchange(state.changed, {})) {
             rails_changed(*peer);
@@ -328,7 +336,9 @@ void Engine::keep_time() {
             continue;
         }
         for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
-            if (peer->test_shares[rail].owner != nullptr) {
+            const auto& shares = peer->test_shares[rail];
+            if (std::any_of(shares.begin(), shares.end(),
+                            [](const auto& share) { return share.owner != nullptr; })) {
                 close_rail(*peer, rail, "its test did not end in time");
             }
         }
@@ -372,6 +382,7 @@ RdmaCounters Engine::rdma_counters() const noexcept {
         out.written = counted.written;
         out.read = counted.read;
         out.shares = counted.shares;
+        out.messages = counted.messages;
     }
     return counters;
 }

@@ -137,6 +137,8 @@ bool Engine::open_end(RdmaPeer& to) {
     to.peer_epoch = 0;
     to.peer_connected = false;
     to.tested = 0;
+    to.confirmed = 0;
+    to.test_told = {};
     void* memory = std::aligned_alloc(4096, kTestBytes);
     if (memory == nullptr) {
         return false;
@@ -163,6 +165,7 @@ bool Engine::open_end(RdmaPeer& to) {
         return false;
     }
     to.state = RdmaPeer::State::kConnecting;
+    by_rdma_ = true;
     return true;
 }
 
@@ -198,6 +201,7 @@ void Engine::close_end(RdmaPeer& to) {
     }
     to.state = RdmaPeer::State::kNone;
     to.epoch = 0;
+    to.confirmed = 0;
 }
 
 void Engine::send_end(RdmaPeer& to) {
@@ -205,6 +209,7 @@ void Engine::send_end(RdmaPeer& to) {
     message.from = own_name();
     message.epoch = to.epoch;
     message.peer_epoch = to.peer_epoch;
+    message.message_bytes = static_cast<std::uint32_t>(rdma_->lane->message_bytes());
     message.test_address =
         reinterpret_cast<std::uint64_t>(to.landing != nullptr ? to.landing : to.test_memory);
     const mover::verbs::Region& into =
@@ -214,10 +219,13 @@ void Engine::send_end(RdmaPeer& to) {
         if (link.state != Link::State::kMade && link.state != Link::State::kConnected) {
             continue;
         }
-        const mover::verbs::PairEnd& end = link.pair.end();
+        const mover::verbs::PairEnd& end = link.end();
         wire::RailEnd& out = message.ends[rail];
         std::memcpy(out.gid.data(), end.gid.data(), out.gid.size());
-        out.queue_pair = end.number;
+        for (unsigned channel = 0; channel < link.count; ++channel) {
+            out.queue_pairs[channel] = link.end(channel).number;
+        }
+        out.credits = static_cast<std::uint16_t>(link.granted);
         out.sequence = end.sequence;
         out.lid = end.lid;
         out.mtu = end.mtu;
@@ -283,10 +291,10 @@ void Engine::pair_rails(RdmaPeer& to, const wire::RdmaConnect& message) {
     for (unsigned own = 0; own < rdma_->rails.size(); ++own) {
         for (unsigned theirs = 0; theirs < wire::kMaxRails; ++theirs) {
             if (to.connection.links[own].state == Link::State::kMade &&
-                message.ends[theirs].queue_pair != 0) {
+                message.ends[theirs].queue_pairs[0] != 0) {
                 all.push_back(
-                    {common_bits(to.connection.links[own].pair.end().gid, message.ends[theirs].gid),
-                     own, theirs});
+                    {common_bits(to.connection.links[own].end().gid, message.ends[theirs].gid), own,
+                     theirs});
             }
         }
     }
@@ -317,16 +325,22 @@ void Engine::connect_end(RdmaPeer& to, const wire::RdmaConnect& message) {
             continue;
         }
         const wire::RailEnd& end = message.ends[to.other[rail]];
-        mover::verbs::PairEnd other;
-        std::memcpy(other.gid.data(), end.gid.data(), end.gid.size());
-        other.number = end.queue_pair;
-        other.sequence = end.sequence;
-        other.lid = end.lid;
-        other.mtu = end.mtu;
-        if (rdma_->lane->connect(to.connection, rail, other) != Status::kOk) {
+        std::array<mover::verbs::PairEnd, wire::kMaxPairs> others;
+        std::size_t count = 0;
+        for (; count < others.size() && end.queue_pairs[count] != 0; ++count) {
+            mover::verbs::PairEnd& other = others[count];
+            std::memcpy(other.gid.data(), end.gid.data(), end.gid.size());
+            other.number = end.queue_pairs[count];
+            other.sequence = end.sequence;
+            other.lid = end.lid;
+            other.mtu = end.mtu;
+        }
+        if (rdma_->lane->connect(to.connection, rail, std::span(others).first(count),
+                                 end.credits) != Status::kOk) {
             rdma_->lane->close(to.connection, rail, true);
         }
     }
+    to.message_bytes = message.message_bytes;
     to.test_address = message.test_address;
     to.test_keys = message.test_keys;
 }

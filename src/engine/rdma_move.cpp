@@ -136,6 +136,9 @@ void Engine::on_rdma_put(const wire::RdmaPut& put) {
     if (request == nullptr) {
         return;
     }
+    if (request->slot_ == put.immediate) {
+        return;  // it has come before
+    }
     if (request->data_ == nullptr || put.bytes > request->buffer_.bytes) {
         log_once(LogLevel::kError, "rdma.put",
                  "a peer asks for more than a message has, or for one that it was not offered: "
@@ -176,6 +179,7 @@ void Engine::on_rdma_put(const wire::RdmaPut& put) {
         return;
     }
     request->awaits_ = Request::Awaits::kNothing;
+    request->slot_ = put.immediate;
     RdmaMove& move = take_move(*request, *to, false);
     move.receiver_request = put.receiver_request;
     move.immediate = put.immediate;
@@ -250,7 +254,7 @@ void Engine::start_shares(RdmaMove& move, RailBits rails, std::uint64_t remote,
         share.done = on_share_done;
         share.owner = &move;
         share.engine = this;
-        share.read = move.read;
+        share.verb = move.read ? Share::Verb::kRead : Share::Verb::kWrite;
         share.tells = !move.read;
         share.immediate = move.immediate;
         share.local = local + offset;

@@ -37,6 +37,15 @@ void Engine::on_rdma_control(std::span<const std::byte> in) {
 void Engine::drop_region(Request&, bool) noexcept {}
 void Engine::early_puts() {}
 void Engine::poll_rdma(int&) {}
+bool Engine::say_by_rdma(Peer&, std::span<const std::byte>) {
+    return false;
+}
+Status Engine::eager_rdma(Request&) {
+    return Status::kUnsupported;
+}
+bool Engine::may_come_twice() const noexcept {
+    return false;
+}
 bool Engine::rdma_idle() const noexcept {
     return true;
 }

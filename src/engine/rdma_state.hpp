@@ -26,7 +26,8 @@ namespace beeline::engine {
 
 #if BEELINE_HAVE_VERBS
 
-static_assert(mover::verbs::kUsedRails == wire::kMaxRails);
+static_assert(mover::verbs::kUsedRails == wire::kMaxRails &&
+              mover::verbs::kChannels == wire::kMaxPairs);
 
 using Clock = std::chrono::steady_clock;
 using RailBits = std::uint8_t;
@@ -62,8 +63,12 @@ struct Engine::RdmaPeer {
     std::array<std::uint32_t, wire::kMaxRails> test_keys{};
     /// By rail of this process: the peer's rail that it is connected to; kNoRail: none.
     std::array<std::uint8_t, wire::kMaxRails> other{};
-    std::uint64_t used = 0;  ///< when, in messages
-    std::array<mover::verbs::Share, wire::kMaxRails> test_shares;
+    RailBits confirmed = 0;         ///< rails by which the other end has had the own pattern
+    std::size_t message_bytes = 0;  ///< largest message that it takes
+    std::uint64_t used = 0;         ///< when, in messages
+    std::array<std::array<mover::verbs::Share, mover::verbs::kChannels>, wire::kMaxRails>
+        test_shares;
+    std::array<unsigned, wire::kMaxRails> test_told{};  ///< ends of patterns that came
     mover::verbs::Connection connection;
 
     static constexpr std::uint8_t kNoRail = UINT8_MAX;
@@ -140,6 +145,7 @@ struct Engine::RdmaState {
     std::size_t moves = 0;  ///< under way
     unsigned polls = 0;
     bool closing = false;
+    bool said_again = false;  ///< a connection was closed, and what was under way said again
     RdmaCounters counters;
 };
 

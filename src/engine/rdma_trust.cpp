@@ -33,6 +33,11 @@ void make_pattern(std::span<std::byte> out, std::uint32_t epoch, unsigned rail) 
     }
 }
 
+/// Parts of the pattern that come by a rail.
+unsigned test_parts(const Link& link) noexcept {
+    return link.count > 1 ? link.count - 1 : 1;
+}
+
 }  // namespace
 
 /// Writes the pattern that the other end expects.
@@ -46,23 +51,28 @@ void Engine::start_test(RdmaPeer& to) {
         std::byte* pattern = out + rail * kPatternBytes;
         const unsigned theirs = to.other[rail];
         make_pattern({pattern, kPatternBytes}, to.peer_epoch, theirs);
-        mover::verbs::Share& share = to.test_shares[rail];
-        share = {};
-        share.owner = &to;
-        share.done = [](mover::verbs::Share* ended, Status) {
-            auto& peer = *static_cast<RdmaPeer*>(std::exchange(ended->owner, nullptr));
-            --peer.tests;
-            peer.engine->rdma_->changed.push_back(&peer);
-        };
-        share.tells = true;
-        share.immediate = kTestImmediate;
-        share.local = reinterpret_cast<std::uint64_t>(pattern);
-        share.remote = to.test_address + theirs * kPatternBytes;
-        share.local_key = to.test_region->keys[rdma_->rails[rail]->rail].local;
-        share.remote_key = to.test_keys[theirs];
-        share.bytes = kPatternBytes;
-        ++to.tests;
-        rdma_->lane->start(to.connection, rail, share);
+        // Each channel for data carries a part of it.
+        const unsigned parts = test_parts(to.connection.links[rail]);
+        to.tests += parts;
+        for (unsigned part = 0; part < parts; ++part) {
+            const std::size_t from = part * kPatternBytes / parts;
+            mover::verbs::Share& share = to.test_shares[rail][part];
+            share = {};
+            share.owner = &to;
+            share.done = [](mover::verbs::Share* ended, Status) {
+                auto& peer = *static_cast<RdmaPeer*>(std::exchange(ended->owner, nullptr));
+                --peer.tests;
+                peer.engine->rdma_->changed.push_back(&peer);
+            };
+            share.tells = true;
+            share.immediate = kTestImmediate;
+            share.local = reinterpret_cast<std::uint64_t>(pattern + from);
+            share.remote = to.test_address + theirs * kPatternBytes + from;
+            share.local_key = to.test_region->keys[rdma_->rails[rail]->rail].local;
+            share.remote_key = to.test_keys[theirs];
+            share.bytes = (part + 1) * kPatternBytes / parts - from;
+            rdma_->lane->start(to.connection, rail, share, part + 1);
+        }
     }
 }
 
@@ -78,7 +88,8 @@ void Engine::end_test(RdmaPeer& to) noexcept {
 }
 
 void Engine::check_pattern(RdmaPeer& to, unsigned rail) {
-    if (to.test_memory == nullptr || (to.tested & bit(rail)) != 0) {
+    if (to.test_memory == nullptr || (to.tested & bit(rail)) != 0 ||
+        ++to.test_told[rail] < test_parts(to.connection.links[rail])) {
         return;
     }
     std::byte expected[kPatternBytes];
@@ -101,6 +112,7 @@ void Engine::check_pattern(RdmaPeer& to, unsigned rail) {
         return;
     }
     to.tested |= bit(rail);
+    confirm_rail(to, rail);
     rdma_->changed.push_back(&to);
 }
 
@@ -152,6 +164,7 @@ void Engine::on_rdma_rails(const wire::RdmaRails& message) {
     if (to == nullptr || message.epoch != to->peer_epoch || message.peer_epoch != to->epoch) {
         return;  // of a connection that is gone
     }
+    rdma_->said_again = true;
     // What has come by a rail before it broke is known to its completion queue.
     for (unsigned rounds = 0; rounds < kMostRounds && poll_lane() != 0; ++rounds) {
     }

@@ -68,6 +68,9 @@ bool Engine::try_control(Peer& peer, std::span<const std::byte> message) {
         }
         return true;
     }
+    if (peer.rdma != nullptr && say_by_rdma(peer, message)) {
+        return true;
+    }
     mover::ucx::Endpoint to = endpoint(peer);
     if (to == nullptr || message.size() > mover::ucx::kMaxHeader) {
         return true;  // nothing can be done; the connection error has been logged
@@ -111,6 +114,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.awaits_ = Request::Awaits::kNothing;
     request.driver_failed_ = false;
     request.put_offered_ = false;
+    request.blocks_offered_ = false;
     request.communicator_ = &communicator;
     request.peer_ = peer;
     request.destination_ = destination;
@@ -121,6 +125,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.started_ = 0;
     request.id_ = 0;
     request.ring_ = nullptr;
+    request.slot_ = UINT32_MAX;  // no receive has that
     if (where != nullptr) {
         request.where_ = *where;
     } else {
@@ -159,8 +164,14 @@ Status Engine::begin(Request& request) {
         case protocol::Start::kFragments:
             status = fragments(request) ? Status::kOk : Status::kRetry;
             break;
+        case protocol::Start::kShmRendezvous:
+            status = offer_blocks(request);
+            break;
         case protocol::Start::kEagerUcx:
-            status = eager_ucx(request);
+            status = request.where_.on_device() ? eager_rdma(request) : Status::kUnsupported;
+            if (status == Status::kUnsupported) {
+                status = eager_ucx(request);
+            }
             break;
         case protocol::Start::kUcxRendezvous:
             status = request.peer_->guarded ? offers(request) : ucx_rendezvous(request);

@@ -7,6 +7,7 @@
 #include "engine/engine.hpp"
 #include "engine/piece.hpp"
 #include "memory/copy.hpp"
+#include "protocol/chunks.hpp"
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
@@ -25,12 +26,16 @@ void Engine::on_cts(const wire::Cts& cts) {
         send_bounced(*request, cts);
         return;
     }
+    if (cts.choice == wire::OfferType::kShm) {
+        start_filling(*request, cts);
+        return;
+    }
     request->awaits_ = Request::Awaits::kNothing;
     request->cts_seen_ = true;
     request->remote_id_ = cts.receiver_request;
     request->wanted_ = std::min<std::size_t>(cts.bytes, request->buffer_.bytes);
-    request->chunk_ =
-        std::min(cts.chunk_bytes, static_cast<std::uint32_t>(params_.pml_staging_chunk));
+    request->chunk_ = static_cast<std::uint32_t>(protocol::even_chunk(
+        request->wanted_, std::min<std::size_t>(cts.chunk_bytes, params_.pml_staging_chunk)));
     request->depth_ = std::min(cts.depth, static_cast<std::uint32_t>(params_.pml_staging_depth));
     request->started_ = 0;
     request->finished_ = 0;

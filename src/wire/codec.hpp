@@ -31,7 +31,7 @@ inline bool sound(const Eager& message) noexcept {
 }
 inline bool sound(const Cts& message) noexcept {
     return (message.choice == OfferType::kStaged || message.choice == OfferType::kBounce ||
-            message.choice == OfferType::kUcx) &&
+            message.choice == OfferType::kUcx || message.choice == OfferType::kShm) &&
            message.bytes <= kMaxMessageBytes && message.chunk_bytes != 0 &&
            message.chunk_bytes <= kMaxChunkBytes && message.depth != 0 &&
            message.depth <= kMaxDepth;
@@ -77,8 +77,12 @@ inline bool sound(const PutDone&) noexcept {
 }
 inline constexpr std::uint8_t kRailBits = (1U << kMaxRails) - 1;
 inline bool sound(const RailEnd& end) noexcept {
-    return end.queue_pair == 0 || (end.queue_pair < (1U << 24) && end.sequence < (1U << 24) &&
-                                   end.mtu >= 1 && end.mtu <= 5);
+    for (const std::uint32_t number : end.queue_pairs) {
+        if (number >= 1U << 24) {
+            return false;
+        }
+    }
+    return end.queue_pairs[0] == 0 || (end.sequence < (1U << 24) && end.mtu >= 1 && end.mtu <= 5);
 }
 /// An end has an epoch and at least one rail; a refusal has neither.
 inline bool sound(const RdmaConnect& message) noexcept {
@@ -87,7 +91,7 @@ inline bool sound(const RdmaConnect& message) noexcept {
         if (!sound(end)) {
             return false;
         }
-        any = any || end.queue_pair != 0;
+        any = any || end.queue_pairs[0] != 0;
     }
     return message.status != 0 ? !any : any && message.epoch != 0;
 }

@@ -15,7 +15,7 @@ static_assert(
     "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
 
 /// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
-inline constexpr std::uint8_t kVersion = 5;
+inline constexpr std::uint8_t kVersion = 6;
 
 /// Limits that a decoder enforces on what peers claim.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
@@ -23,6 +23,7 @@ inline constexpr std::uint32_t kMaxChunkBytes = 16u << 20;
 inline constexpr std::uint32_t kMaxDepth = 64;
 inline constexpr std::size_t kMaxOffers = 4;
 inline constexpr std::size_t kMaxRails = 4;
+inline constexpr std::size_t kMaxPairs = 5;
 
 enum class MessageType : std::uint8_t {
     kNone = 0,  ///< never sent; what peek() says of bytes that are no message
@@ -56,6 +57,9 @@ inline constexpr std::uint16_t kFragment =
 inline constexpr std::uint16_t kUnreadable = 8;
 /// DATA: the chunk lies in slot `slot` of the sender's bounce buffer on the device.
 inline constexpr std::uint16_t kOnDevice = 16;
+/// DATA: the data lies in block `slot` of the sender's shared memory, and follows what came before
+/// it.
+inline constexpr std::uint16_t kInBlock = 32;
 
 /// Ways to move a message.
 enum class OfferType : std::uint8_t {
@@ -68,6 +72,7 @@ enum class OfferType : std::uint8_t {
     kBounce = 6,  ///< chunks through a buffer on the sender's device, which is mapped as by kIpc
     kUcx = 7,     ///< in a CTS only: host memory, as UCX carries it best
     kPut = 8,     ///< the sender maps what the receiver names in a PUT, and writes there
+    kShm = 9,     ///< host memory, in blocks of the sender's shared memory
 };
 
 /// True for the offers that an IpcOffer describes.
@@ -264,14 +269,16 @@ struct PutDone {
     std::uint64_t receiver_request = 0;
 };
 
-/// One rail's end of a connection: what the other end connects its queue pair to.
+/// One rail's end of a connection: what the other end connects its queue pairs to.
 struct RailEnd {
     std::array<std::byte, 16> gid{};
-    std::uint32_t queue_pair = 0;  ///< 0: this rail is not used
-    std::uint32_t sequence = 0;    ///< of the first packet it sends; 24 bits
+    std::uint32_t sequence = 0;  ///< of the first packet that each sends; 24 bits
     std::uint16_t lid = 0;
-    std::uint8_t mtu = 0;  ///< as verbs numbers them: 1 (256 bytes) to 5 (4096)
-    std::uint8_t reserved = 0;
+    std::uint16_t credits = 0;  ///< messages that may come without word from here; 0: none
+    std::uint8_t mtu = 0;       ///< as verbs numbers them: 1 (256 bytes) to 5 (4096)
+    std::array<std::uint8_t, 3> reserved{};
+    /// The first is for messages. 0: there are no more; all 0: this rail is not used
+    std::array<std::uint32_t, kMaxPairs> queue_pairs{};
 };
 
 /// One end of a connection by RDMA. Sent when a process wants one, and again once it knows the
@@ -284,8 +291,9 @@ struct RdmaConnect {
     std::uint32_t peer_epoch =
         0;                    ///< the receiver's end that this one is connected to; 0: none yet
     std::uint8_t status = 0;  ///< not 0: there is no RDMA here, as the engine numbers reasons
-    std::array<std::uint8_t, 7> reserved{};
-    std::uint64_t test_address = 0;  ///< where the other end writes its test pattern
+    std::array<std::uint8_t, 3> reserved{};
+    std::uint32_t message_bytes = 0;  ///< largest message that may come
+    std::uint64_t test_address = 0;   ///< where the other end writes its test pattern
     std::array<std::uint32_t, kMaxRails> test_keys{};
     std::array<RailEnd, kMaxRails> ends{};
 };
@@ -366,11 +374,11 @@ static_assert(sizeof(Descriptors) == 24 && offsetof(Descriptors, status) == 16);
 static_assert(sizeof(Put) == 160 && offsetof(Put, bytes) == 24 && offsetof(Put, into) == 40);
 static_assert(sizeof(RdmaOffer) == kRdmaOfferBytes && offsetof(RdmaOffer, keys) == 8 &&
               offsetof(RdmaOffer, rails) == 24);
-static_assert(sizeof(RailEnd) == 28 && offsetof(RailEnd, queue_pair) == 16 &&
-              offsetof(RailEnd, lid) == 24 && offsetof(RailEnd, mtu) == 26);
-static_assert(sizeof(RdmaConnect) == 168 && offsetof(RdmaConnect, epoch) == 16 &&
-              offsetof(RdmaConnect, status) == 24 && offsetof(RdmaConnect, test_address) == 32 &&
-              offsetof(RdmaConnect, ends) == 56);
+static_assert(sizeof(RailEnd) == 48 && offsetof(RailEnd, lid) == 20 &&
+              offsetof(RailEnd, mtu) == 24 && offsetof(RailEnd, queue_pairs) == 28);
+static_assert(sizeof(RdmaConnect) == 248 && offsetof(RdmaConnect, message_bytes) == 28 &&
+              offsetof(RdmaConnect, epoch) == 16 && offsetof(RdmaConnect, status) == 24 &&
+              offsetof(RdmaConnect, test_address) == 32 && offsetof(RdmaConnect, ends) == 56);
 static_assert(sizeof(RdmaRails) == 32 && offsetof(RdmaRails, tested) == 24);
 static_assert(sizeof(RdmaPut) == 64 && offsetof(RdmaPut, address) == 32 &&
               offsetof(RdmaPut, keys) == 40 && offsetof(RdmaPut, immediate) == 56 &&

@@ -8,7 +8,8 @@ unit_sources = tests/support/main.cpp \
 	tests/unit/memory/always_host_test.cpp tests/unit/memory/pointer_test.cpp \
 	tests/unit/mover/cuda_ipc/fd_passing_test.cpp tests/unit/mover/cuda_ipc/verdicts_test.cpp \
 	tests/unit/mover/shm/lane_test.cpp tests/unit/mover/shm/segment_test.cpp \
-	tests/unit/protocol/choice_test.cpp tests/unit/protocol/limits_test.cpp \
+	tests/unit/protocol/choice_test.cpp tests/unit/protocol/chunks_test.cpp \
+	tests/unit/protocol/limits_test.cpp \
 	tests/unit/protocol/protocol_test.cpp tests/unit/protocol/situations.hpp \
 	tests/unit/protocol/select_test.cpp tests/unit/topo/identity_test.cpp \
 	tests/unit/topo/rails_test.cpp \

@@ -25,6 +25,7 @@ struct Card {
     std::uint64_t requests = 0;
     std::uint64_t signalled = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t messages = 0;
     std::vector<ibv_async_event> events;
 };
 
@@ -40,16 +41,30 @@ struct Completions {
     std::size_t room = 0;
 };
 
+struct Receive {
+    std::uint64_t id = 0;
+    ibv_sge part{};
+};
+
 struct Receives {
     ibv_srq verbs{};
-    std::deque<std::uint64_t> entries;
+    std::deque<Receive> entries;
     std::size_t room = 0;
 };
 
 struct Work {
     ibv_send_wr request{};
-    ibv_sge part{};
+    std::vector<ibv_sge> parts;
+    std::vector<unsigned char> inlined;  // taken at the post
     bool counted = false;
+
+    std::uint64_t bytes() const {
+        std::uint64_t sum = inlined.size();
+        for (const ibv_sge& part : parts) {
+            sum += part.length;
+        }
+        return sum;
+    }
 };
 
 struct Pair {
@@ -60,6 +75,8 @@ struct Pair {
     std::uint32_t peer = 0;
     ibv_qp_state state = IBV_QPS_RESET;
     std::size_t room = 0;
+    std::size_t parts = 0;
+    std::size_t inline_bytes = 0;
     std::deque<Work> work;
 };
 
@@ -94,7 +111,9 @@ void complete(Pair& pair, const Work& work, ibv_wc_status status) {
     entry.wr_id = work.request.wr_id;
     entry.status = status;
     entry.qp_num = pair.verbs.qp_num;
-    entry.opcode = work.request.opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE;
+    entry.opcode = work.request.opcode == IBV_WR_RDMA_READ       ? IBV_WC_RDMA_READ
+                   : work.request.opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_SEND
+                                                                 : IBV_WC_RDMA_WRITE;
     pair.completions->entries.push_back(entry);
 }
 
@@ -118,7 +137,6 @@ bool allowed(std::uint32_t key, const Card* card, std::uint64_t address, std::ui
 void move(Card& card, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
     auto* target = reinterpret_cast<unsigned char*>(to);
     auto* source = reinterpret_cast<const unsigned char*>(from);
-    card.bytes += bytes;
     if (card.fault.garbles && bytes != 0) {
         std::vector<unsigned char> wrong(bytes);
         world.copy(wrong.data(), source, bytes);
@@ -127,6 +145,41 @@ void move(Card& card, std::uint64_t to, std::uint64_t from, std::uint64_t bytes)
         return;
     }
     world.copy(target, source, bytes);
+}
+
+/// Takes a receive of the other end's, for what is told or sent.
+Receive take_receive(Pair& peer, const Work& work, ibv_wc_opcode opcode) {
+    const Receive receive = peer.receives->entries.front();
+    peer.receives->entries.pop_front();
+    ibv_wc entry{};
+    entry.wr_id = receive.id;
+    entry.status = IBV_WC_SUCCESS;
+    entry.opcode = opcode;
+    entry.imm_data = work.request.imm_data;
+    entry.wc_flags = IBV_WC_WITH_IMM;
+    entry.byte_len = static_cast<std::uint32_t>(work.bytes());
+    entry.qp_num = peer.verbs.qp_num;
+    peer.completions->entries.push_back(entry);
+    return receive;
+}
+
+/// A message into the memory of a receive; false when that is too small.
+bool deliver(Card& card, Pair& peer, const Work& work) {
+    const Receive receive = take_receive(peer, work, IBV_WC_RECV);
+    if (work.bytes() > receive.part.length ||
+        (work.bytes() != 0 &&
+         !allowed(receive.part.lkey, peer.card, receive.part.addr, work.bytes()))) {
+        peer.completions->entries.back().status = IBV_WC_LOC_LEN_ERR;
+        return false;
+    }
+    std::uint64_t to = receive.part.addr;
+    move(card, to, reinterpret_cast<std::uint64_t>(work.inlined.data()), work.inlined.size());
+    to += work.inlined.size();
+    for (const ibv_sge& part : work.parts) {
+        move(card, to, part.addr, part.length);
+        to += part.length;
+    }
+    return true;
 }
 
 /// The first work request of a pair; false when it has to wait.
@@ -138,8 +191,12 @@ bool run_one(Pair& pair) {
     }
     if (!work.counted) {
         work.counted = true;
-        ++card.requests;
-        card.signalled += (work.request.send_flags & IBV_SEND_SIGNALED) != 0;
+        if (work.request.opcode == IBV_WR_SEND_WITH_IMM) {
+            ++card.messages;
+        } else {
+            ++card.requests;
+            card.signalled += (work.request.send_flags & IBV_SEND_SIGNALED) != 0;
+        }
     }
     if (card.fault.cuts_at != 0 && card.requests >= card.fault.cuts_at) {
         card.fault.cut = true;
@@ -151,11 +208,14 @@ bool run_one(Pair& pair) {
         return true;
     }
     Pair& peer = *other->second;
-    const ibv_sge& part = work.part;
-    if (!allowed(part.lkey, &card, part.addr, part.length) && part.length != 0) {
-        end_in_error(pair, IBV_WC_LOC_PROT_ERR);
-        return true;
+    for (const ibv_sge& part : work.parts) {
+        if (!allowed(part.lkey, &card, part.addr, part.length) && part.length != 0) {
+            end_in_error(pair, IBV_WC_LOC_PROT_ERR);
+            return true;
+        }
     }
+    const bool sends = work.request.opcode == IBV_WR_SEND_WITH_IMM;
+    const ibv_sge part = sends || work.parts.empty() ? ibv_sge{} : work.parts.front();
     const std::uint64_t remote = work.request.wr.rdma.remote_addr;
     if (!allowed(work.request.wr.rdma.rkey, peer.card, remote, part.length) && part.length != 0) {
         end_in_error(pair, IBV_WC_REM_ACCESS_ERR);
@@ -163,26 +223,27 @@ bool run_one(Pair& pair) {
         return true;
     }
     const bool tells = work.request.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-    if (tells && peer.receives->entries.empty()) {
+    if ((tells || sends) && peer.receives->entries.empty()) {
         return false;  // tried again, as with rnr_retry 7
     }
-    if (work.request.opcode == IBV_WR_RDMA_READ) {
+    if (sends) {
+        if (!deliver(card, peer, work)) {
+            end_in_error(pair, IBV_WC_REM_INV_REQ_ERR);
+            end_in_error(peer, IBV_WC_WR_FLUSH_ERR);
+            return true;
+        }
+    } else if (work.request.opcode == IBV_WR_RDMA_READ) {
+        card.bytes += part.length;
         move(card, part.addr, remote, part.length);
     } else {
+        card.bytes += part.length;
         move(card, remote, part.addr, part.length);
     }
     if (tells) {
-        ibv_wc entry{};
-        entry.wr_id = peer.receives->entries.front();
-        peer.receives->entries.pop_front();
-        entry.status = IBV_WC_SUCCESS;
-        entry.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
-        entry.imm_data = work.request.imm_data;
-        entry.wc_flags = IBV_WC_WITH_IMM;
-        entry.qp_num = peer.verbs.qp_num;
-        peer.completions->entries.push_back(entry);
+        take_receive(peer, work, IBV_WC_RECV_RDMA_WITH_IMM);
     }
-    if (card.fault.fails_at == card.requests) {
+    if (sends ? card.fault.fails_at_message == card.messages
+              : card.fault.fails_at == card.requests) {
         end_in_error(pair, IBV_WC_RETRY_EXC_ERR);
         return true;
     }
@@ -261,6 +322,10 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t bytes, int) {
         errno = EFAULT;
         return nullptr;
     }
+    if (bytes > card->fault.most_registered && !memory::classify(address).on_device()) {
+        errno = ENOMEM;
+        return nullptr;
+    }
     auto* region = new Region;
     region->card = card;
     region->verbs.context = pd->context;
@@ -313,6 +378,8 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* wish) {
     pair->completions = &outer<Completions>(wish->send_cq);
     pair->receives = &outer<Receives>(wish->srq);
     pair->room = wish->cap.max_send_wr;
+    pair->parts = wish->cap.max_send_sge;
+    pair->inline_bytes = wish->cap.max_inline_data;
     pair->verbs.context = pd->context;
     pair->verbs.qp_num = ++world.next_pair;
     world.pairs[pair->verbs.qp_num] = pair;
@@ -354,7 +421,19 @@ int post_send(ibv_qp* verbs, ibv_send_wr* first, ibv_send_wr** bad) {
         }
         Work work;
         work.request = *first;
-        work.part = first->num_sge != 0 ? *first->sg_list : ibv_sge{};
+        for (int i = 0; i < first->num_sge; ++i) {
+            const ibv_sge& part = first->sg_list[i];
+            if ((first->send_flags & IBV_SEND_INLINE) != 0) {
+                const auto* bytes = reinterpret_cast<const unsigned char*>(part.addr);
+                work.inlined.insert(work.inlined.end(), bytes, bytes + part.length);
+            } else {
+                work.parts.push_back(part);
+            }
+        }
+        if (work.parts.size() > pair.parts || work.inlined.size() > pair.inline_bytes) {
+            *bad = first;
+            return EINVAL;
+        }
         pair.work.push_back(work);
     }
     if (pair.state == IBV_QPS_ERR) {
@@ -370,7 +449,7 @@ int post_srq_recv(ibv_srq* verbs, ibv_recv_wr* first, ibv_recv_wr** bad) {
             *bad = first;
             return ENOMEM;
         }
-        queue.entries.push_back(first->wr_id);
+        queue.entries.push_back({first->wr_id, first->num_sge != 0 ? *first->sg_list : ibv_sge{}});
     }
     return 0;
 }
@@ -509,6 +588,9 @@ std::uint64_t FakeCards::signalled(unsigned card) {
 }
 std::uint64_t FakeCards::bytes(unsigned card) {
     return world.cards[card]->bytes;
+}
+std::uint64_t FakeCards::messages(unsigned card) {
+    return world.cards[card]->messages;
 }
 std::uint64_t FakeCards::registrations() {
     return world.registrations;

@@ -32,6 +32,8 @@ class FakeCards {
         std::uint64_t fails_at = 0;    ///< this work request (from 1) moves its data, but ends with
                                        ///< "retry exceeded" instead of being acknowledged
         std::uint64_t cuts_at = 0;     ///< as `cut`, from this work request on
+        std::uint64_t fails_at_message = 0;          ///< as fails_at, this message
+        std::uint64_t most_registered = UINT64_MAX;  ///< bytes of host memory in one region
     };
     static Fault& fault(unsigned card);
     /// Makes all keys wrong that were given out for this memory.
@@ -41,13 +43,14 @@ class FakeCards {
     /// Moves what can be moved.
     static void run();
 
-    static std::uint64_t requests(unsigned card);  ///< work requests posted
-    static std::uint64_t signalled(unsigned card);
-    static std::uint64_t bytes(unsigned card);  ///< moved
-    static std::uint64_t registrations();       ///< made so far
-    static std::size_t pairs();                 ///< that exist
-    static std::size_t regions();               ///< that exist
-    static std::size_t queues();                ///< completion and receive queues that exist
+    static std::uint64_t requests(unsigned card);   ///< writes and reads that were begun
+    static std::uint64_t signalled(unsigned card);  ///< of those
+    static std::uint64_t bytes(unsigned card);      ///< and moved by them
+    static std::uint64_t messages(unsigned card);   ///< sends that were begun
+    static std::uint64_t registrations();           ///< made so far
+    static std::size_t pairs();                     ///< that exist
+    static std::size_t regions();                   ///< that exist
+    static std::size_t queues();                    ///< completion and receive queues that exist
 };
 
 }  // namespace beeline::world

@@ -2,23 +2,12 @@
 // Embeds runs.ptx. BEELINE_RUNS_PTX_FILE is its path, given by the makefile.
 #include "memory/kernel/image.hpp"
 
+#include "base/embed.hpp"
 #include "memory/kernel/source_hash.h"
 
-asm(".pushsection .rodata\n"
-    ".globl beeline_runs_ptx\n"
-    ".hidden beeline_runs_ptx\n"
-    "beeline_runs_ptx:\n"
-    ".incbin \"" BEELINE_RUNS_PTX_FILE
-    "\"\n"
-    ".byte 0\n"
-    ".popsection\n");
-
-extern "C" [[gnu::visibility("hidden")]] const char beeline_runs_ptx[];
+BEELINE_EMBED_FILE(beeline_runs_ptx, BEELINE_RUNS_PTX_FILE);
 
 namespace beeline::memory::kernel {
-
-#define BEELINE_TEXT(name) #name
-#define BEELINE_TEXT_OF(macro) BEELINE_TEXT(macro)
 
 const char* runs_image() noexcept {
     return beeline_runs_ptx;

@@ -16,7 +16,7 @@ struct ucp_ep;
 
 namespace beeline::mover::ucx {
 
-inline constexpr std::size_t kMaxHeader = 192;
+inline constexpr std::size_t kMaxHeader = 256;
 
 /// A send or receive under way. `done` is called once from progress(); the operation is then free
 /// again.

@@ -34,14 +34,20 @@ Result<QueuePair> QueuePair::create(const Port& port, ibv_cq* completions, ibv_s
     wish.srq = receives;
     wish.qp_type = IBV_QPT_RC;
     wish.cap.max_send_wr = bounded(settings.depth, port.limits.max_qp_wr);
-    wish.cap.max_send_sge = 1;
+    wish.cap.max_send_sge = settings.parts;
+    wish.cap.max_inline_data = settings.inline_bytes;
     QueuePair made;
     made.port_ = &port;
     made.pair_ = port.api->create_qp(port.pd, &wish);
+    if (made.pair_ == nullptr && settings.inline_bytes != 0) {
+        wish.cap.max_inline_data = 0;  // not every card has that much, and none has to
+        made.pair_ = port.api->create_qp(port.pd, &wish);
+    }
     if (made.pair_ == nullptr) {
         refused(port, "made", errno);
         return Status::kNoMemory;
     }
+    made.inline_bytes_ = wish.cap.max_inline_data;
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
     attributes.port_num = port.number;

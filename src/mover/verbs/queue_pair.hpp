@@ -27,6 +27,8 @@ struct PairSettings {
     std::uint8_t hop_limit = 64;
     std::uint8_t traffic_class = 0;
     std::uint8_t service_level = 0;
+    unsigned parts = 1;         ///< pieces of memory that one work request gathers
+    unsigned inline_bytes = 0;  ///< of a work request that the card is given by value; a wish
 };
 
 /// What one end tells the other.
@@ -45,12 +47,16 @@ class QueuePair {
     QueuePair() = default;
     ~QueuePair() { destroy(); }
     QueuePair(QueuePair&& other) noexcept
-        : port_(other.port_), pair_(std::exchange(other.pair_, nullptr)), end_(other.end_) {}
+        : port_(other.port_),
+          pair_(std::exchange(other.pair_, nullptr)),
+          end_(other.end_),
+          inline_bytes_(other.inline_bytes_) {}
     QueuePair& operator=(QueuePair&& other) noexcept {
         destroy();
         port_ = other.port_;
         pair_ = std::exchange(other.pair_, nullptr);
         end_ = other.end_;
+        inline_bytes_ = other.inline_bytes_;
         return *this;
     }
 
@@ -68,11 +74,14 @@ class QueuePair {
     const Port& port() const noexcept { return *port_; }
     /// What the other end needs to connect to this one.
     const PairEnd& end() const noexcept { return end_; }
+    /// What came of the wish.
+    unsigned inline_bytes() const noexcept { return inline_bytes_; }
 
  private:
     const Port* port_ = nullptr;
     ibv_qp* pair_ = nullptr;
     PairEnd end_;
+    unsigned inline_bytes_ = 0;
 };
 
 }  // namespace beeline::mover::verbs
