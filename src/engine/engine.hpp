@@ -121,6 +121,9 @@ class Engine {
     /// nothing else: for a caller that waits for a message and makes progress() every now and then.
     int poll() {
         int events = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
+        if (flowing()) {
+            events = flow(events);
+        }
         if (by_rdma_) {
             poll_rdma(events);
         }
