@@ -137,8 +137,9 @@ struct RdmaOffer {
     std::array<std::uint8_t, 7> reserved{};
 };
 
-/// kPut, which has no payload: the sender can write into memory that the receiver names.
-/// One thing the sender can do; only the member that `type` names has a meaning.
+/// kPut and kPush have no payload: the sender can write into memory that the receiver names. Nor
+/// has kShm, as a CTS is all it needs. One thing the sender can do; only the member that `type`
+/// names has a meaning.
 struct Offer {
     OfferType type = OfferType::kNone;
     StagedOffer staged;
