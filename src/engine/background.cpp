@@ -16,11 +16,10 @@
 namespace beeline::engine {
 namespace {
 
-constexpr unsigned kIdleRounds = 64;    // of progress without an event before it sleeps
-constexpr unsigned kFlowRounds = 2000;  // the same while blocks flow: the other side may be asleep
-constexpr long kShortest = 20;          // microseconds of sleep after something happened
-constexpr long kLongest = 200;          // and at most, while a large request is under way
-constexpr unsigned kLinger = 20;  // sleeps after the last large request before it waits for one
+constexpr unsigned kIdleRounds = 64;  // of progress without an event before it sleeps
+constexpr long kShortest = 20;        // microseconds of sleep after something happened
+constexpr long kLongest = 200;        // and at most, while a large request is under way
+constexpr unsigned kLinger = 20;      // sleeps after the last large request before it waits for one
 
 void sleep_microseconds(long time) noexcept {
     const timespec pause{0, time * 1000};
@@ -101,13 +100,12 @@ void Background::run() noexcept {
 /// Rounds of progress while something happens and no caller comes; whether anything did.
 bool Background::drive(std::uint32_t entries) noexcept {
     bool any = false;
-    bool flowing = false;
-    for (unsigned idle = 0; idle < (any && flowing ? kFlowRounds : kIdleRounds); ++idle) {
+    for (unsigned idle = 0; idle < kIdleRounds; ++idle) {
         if (engine_.entries_.load(std::memory_order_relaxed) != entries ||
             stop_.load(std::memory_order_relaxed)) {
             break;
         }
-        const int events = engine_.progress_aside(flowing);
+        const int events = engine_.progress_aside();
         if (events < 0) {
             break;
         }
@@ -119,8 +117,7 @@ bool Background::drive(std::uint32_t entries) noexcept {
     return any;
 }
 
-/// `flowing`: a large message between host memories needs this process and another at a time.
-int Engine::progress_aside(bool& flowing) noexcept {
+int Engine::progress_aside() noexcept {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
         return -1;
@@ -133,7 +130,6 @@ int Engine::progress_aside(bool& flowing) noexcept {
         log_once(LogLevel::kError, "engine.aside", "no memory to make progress in the background");
     }
     aside_ = false;
-    flowing = this->flowing();
     return events;
 }
 

@@ -172,7 +172,7 @@ class Engine {
     static std::uint64_t random_secret() noexcept;
 
     // background.cpp: progress by a thread of its own
-    int progress_aside(bool& flowing) noexcept;  // -1: a caller is in the engine
+    int progress_aside() noexcept;  // -1: a caller is in the engine
     void watch(Request& request) noexcept;
     int take_over();
     // small.cpp: small host messages through shared memory
