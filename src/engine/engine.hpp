@@ -127,7 +127,7 @@ class Engine {
         if (by_rdma_) {
             poll_rdma(events);
         }
-        return events;
+        return flowing() ? flow(events) : events;
     }
     /// Whether something may come by RDMA, from processes that need no processor of this node.
     bool by_rdma() const noexcept { return by_rdma_; }
@@ -220,7 +220,7 @@ class Engine {
                                       std::uint64_t id) noexcept {
         return {communicator.rank, tag, sequence, 0, bytes, id};
     }
-    protocol::SendChoice choose(const Request& request) const noexcept;
+    protocol::SendChoice choose(const Request& request);
     Status begin(Request& request);
     bool eager_shm(Request& request);
     Status eager_ucx(Request& request);
@@ -390,6 +390,7 @@ class Engine {
     static void on_share_done(mover::verbs::Share* share, Status status);
 
     // rdma_messages.cpp: small messages, and what large ones need to be said
+    bool may_reach_by_rdma(const Peer& peer);
     unsigned message_rail(const RdmaPeer& to) const noexcept;
     bool say_by_rdma(Peer& peer, std::span<const std::byte> message);
     Status eager_rdma(Request& request);
