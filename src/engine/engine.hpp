@@ -156,6 +156,8 @@ class Engine {
     struct RdmaState;
     struct RdmaPeer;
     struct RdmaMove;
+    struct RdmaPart;
+    struct RdmaRelay;
     struct RdmaSlot;
     /// Shared memory that was offered to CUDA; empty `memory` when it was refused.
     struct Pinned {
@@ -373,6 +375,18 @@ class Engine {
                       const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes);
     void move_ended(RdmaMove& move);
     static void on_share_done(mover::verbs::Share* share, Status status);
+
+    // rdma_relay.cpp: through chunks, for memory that cannot be registered
+    bool may_relay(const memory::Pointer& side);
+    void start_relay(RdmaMove& move, std::uint8_t rails, std::uint64_t remote,
+                     const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes);
+    void poll_relays(int& events);
+    bool advance_relay(RdmaRelay& relay, int& events);
+    bool step_part(RdmaRelay& relay, RdmaPart& part);
+    void start_part(RdmaRelay& relay, RdmaPart& part);
+    void move_part(RdmaRelay& relay, RdmaPart& part);
+    void free_part(RdmaPart& part);
+    void tell_relayed(RdmaRelay& relay);
 
     // rdma_messages.cpp: small messages, and what large ones need to be said
     unsigned message_rail(const RdmaPeer& to) const noexcept;

@@ -151,19 +151,26 @@ void Engine::drop_region(Request& request, bool failed) noexcept {
     }
 }
 
-/// Adds the sender's registered memory to an RTS for another node; false when there is none.
+/// Adds the sender's registered memory to an RTS for another node; false when there is none, which
+/// may still be offered to be written out.
 bool Engine::offer_rdma(Request& request, wire::Rts& rts) {
     using protocol::Preference;
-    if (preference_ == Preference::kStaged || request.peer_->rdma_refused ||
-        request.where_.kind != memory::Kind::kDevice || !start_rdma() ||
-        !rdma_->regions->may_register(request.where_, rdma_->ports)) {
-        return false;
-    }
-    if (register_memory(request, true) != Status::kOk) {
-        request.outcome.reason = Reason::kNotRegistered;
+    if (preference_ == Preference::kStaged || request.peer_->rdma_refused || !start_rdma()) {
         return false;
     }
     wire::Offer& offer = rts.offers[rts.offer_count];
+    if (request.data_ == nullptr || request.where_.kind != memory::Kind::kDevice ||
+        !rdma_->regions->may_register(request.where_, rdma_->ports) ||
+        register_memory(request, true) != Status::kOk) {
+        request.outcome.reason =
+            request.data_ == nullptr ? Reason::kSenderLayout : Reason::kNotRegistered;
+        if (may_relay(request.where_)) {
+            offer.type = wire::OfferType::kRdma;
+            offer.rdma.relays = 1;
+            ++rts.offer_count;
+        }
+        return false;
+    }
     offer.type = wire::OfferType::kRdma;
     offer.rdma.address = reinterpret_cast<std::uint64_t>(request.data_);
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
@@ -211,6 +218,13 @@ void Engine::consider_rdma(const Request& request, const Arrived& arrived, Ways&
             : where.kind == memory::Kind::kManaged                 ? Reason::kNotRegistered
             : request.outcome.bytes >= params_.pml_rdma_host_limit ? Reason::kDirect
                                                                    : Reason::kReceiverHost;
+        situation.sender.registers =
+            arrived.rdma.rails != 0 ? Reason::kDirect : Reason::kNotRegistered;
+        situation.sender.relays = arrived.rdma.relays != 0;
+        situation.receiver.relays =
+            arrived.rdma.rails != 0 &&
+            (situation.receiver.registers != Reason::kDirect || !situation.receiver.contiguous) &&
+            may_relay(where);
     }
 }
 
@@ -266,6 +280,9 @@ void Engine::poll_rdma(int& events) {
             rails_changed(*peer);
             ++events;
         }
+    }
+    if (!state.relays.empty()) {
+        poll_relays(events);
     }
     for (RdmaMove* move : std::exchange(state.failed, {})) {
         move_ended(*move);

@@ -72,8 +72,10 @@ void Engine::finish_arrived() {
                 status = done->second;
             }
         }
+        if (request->region_ != nullptr) {  // else it came through chunks
+            request->outcome.reason = Reason::kDirect;
+        }
         drop_region(*request);
-        request->outcome.reason = Reason::kDirect;
         receive_done(*request, status);
     }
 }

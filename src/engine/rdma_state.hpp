@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/piece.hpp"
 #include "engine/rdma_landings.hpp"
 #include "engine/ways.hpp"
 #include "mover/verbs/connection.hpp"
@@ -94,7 +95,34 @@ struct Engine::RdmaMove {
     std::uint64_t receiver_request = 0;  ///< of a write
     std::uint32_t immediate = 0;         ///< of a write
     bool read = false;
+    bool relayed = false;  ///< through chunks of this process
     std::array<mover::verbs::Share, wire::kMaxRails> shares;
+};
+
+/// One chunk of such a message.
+struct Engine::RdmaPart {
+    enum class State : std::uint8_t {
+        kFree,
+        kCopying,  ///< into the chunk, to be written; out of it, after a read
+        kMoving,   ///< the card is at it
+        kMoved,
+    };
+    State state = State::kFree;
+    Piece piece;
+    mover::verbs::Share share;
+};
+
+/// A move by way of pinned chunks of this process.
+struct Engine::RdmaRelay {
+    RdmaMove* move = nullptr;
+    RailBits rails = 0;
+    unsigned rail = 0;  ///< of the last part
+    bool telling = false;
+    std::uint64_t remote = 0;
+    std::array<std::uint32_t, wire::kMaxRails> keys{};
+    std::size_t bytes = 0;
+    std::size_t started = 0;
+    std::vector<RdmaPart> parts;
 };
 
 /// A receive that is being written to: what immediates name.
@@ -127,6 +155,9 @@ struct Engine::RdmaState {
     std::vector<RdmaSlot> slots;
     std::vector<std::uint32_t> free_slots;
     std::vector<std::unique_ptr<RdmaMove>> free_moves;
+    std::vector<std::unique_ptr<RdmaRelay>> relays;
+    mover::verbs::Region* relay_region = nullptr;  ///< the staging pool; null: the cards refuse
+    bool relay_tried = false;
     std::vector<RdmaPeer*> changed;   ///< to be looked at after the lane's poll
     std::deque<wire::RdmaPut> early;  ///< while UCX still holds the sender's data
     Landings landings{wire::kMaxRails * kPatternBytes};

@@ -129,7 +129,8 @@ struct RdmaOffer {
     std::uint64_t address = 0;
     std::array<std::uint32_t, kMaxRails> keys{};  ///< remote keys, by rail of the sender
     std::uint8_t rails = 0;                       ///< bits: the rails that have a key
-    std::array<std::uint8_t, 7> reserved{};
+    std::uint8_t relays = 0;  ///< not 0: the sender can write it out even without any
+    std::array<std::uint8_t, 6> reserved{};
 };
 
 /// kPut, which has no payload: the sender can write into memory that the receiver names.
