@@ -28,14 +28,14 @@ core_sources = \
 	src/protocol/fragments.cpp src/protocol/ipc.hpp src/protocol/ipc_get.cpp \
 	src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
 	src/protocol/protocol.hpp src/protocol/rdma.hpp src/protocol/rdma_read.cpp \
-	src/protocol/rdma_write.cpp src/protocol/rendezvous_ucx.cpp src/protocol/select.cpp \
+	src/protocol/rdma_write.cpp src/protocol/rendezvous_shm.cpp src/protocol/rendezvous_ucx.cpp src/protocol/select.cpp \
 	src/protocol/select.hpp src/protocol/self_copy.cpp src/protocol/staged.cpp \
 	src/protocol/table.cpp \
 	src/engine/address.cpp src/engine/address.hpp src/engine/arrival.cpp \
 	src/engine/background.cpp src/engine/background.hpp \
 	src/engine/bounce.cpp src/engine/device_state.hpp src/engine/offers.cpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
-	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/message_pool.cpp src/engine/message_pool.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pull.cpp \
+	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/message_pool.cpp src/engine/message_pool.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pipe.cpp src/engine/pipe.hpp src/engine/pull.cpp \
 	src/engine/put.cpp src/engine/trace.cpp src/engine/ways.cpp src/engine/ways.hpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
 	src/engine/send.cpp src/engine/small.cpp src/engine/staged.cpp src/engine/staged_receive.cpp

@@ -48,9 +48,15 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
                 return;
             }
             if (!engine.may_name(in, arrival.sender)) {
-                if ((data.common.flags & wire::kOnDevice) == 0) {
+                if ((data.common.flags & wire::kInBlock) != 0) {
+                    engine.shm_->release_block(arrival.sender, data.slot);
+                } else if ((data.common.flags & wire::kOnDevice) == 0) {
                     engine.shm_->release_chunk(arrival.sender, data.slot);
                 }
+                return;
+            }
+            if ((data.common.flags & wire::kInBlock) != 0) {
+                engine.on_block(data, arrival.sender);
                 return;
             }
             if ((data.common.flags & wire::kOnDevice) != 0) {
@@ -198,6 +204,8 @@ void Engine::on_rts(std::span<const std::byte> in, const mover::ucx::Payload* pa
             arrived.sender_chunk = offer.staged.chunk_bytes;
         } else if (offer.type == wire::OfferType::kPut) {
             arrived.put = true;
+        } else if (offer.type == wire::OfferType::kShm) {
+            arrived.blocks = payload == nullptr;
         } else if (offer.type == wire::OfferType::kRdma) {
             arrived.rdma = offer.rdma;
         }
@@ -222,9 +230,10 @@ void Engine::on_control(std::span<const std::byte> in) {
         Request* request = find_send(fin.sender_request, Request::Awaits::kAnswer);
         if (request != nullptr && request->pieces_ == 0) {  // else UCX holds the data
             const auto path = static_cast<protocol::Path>(fin.path);
-            const bool known = path == protocol::Path::kCudaVmm ||
+            const bool known = path == protocol::Path::kCudaVmm || path == protocol::Path::kShm ||
                                path == protocol::Path::kCudaPool || path == protocol::Path::kRdma;
-            request->outcome.reason = protocol::Reason::kDirect;
+            request->outcome.reason = path == protocol::Path::kShm ? protocol::Reason::kHostMemory
+                                                                   : protocol::Reason::kDirect;
             send_done(*request, known ? path : protocol::Path::kCudaIpc,
                       fin.status == 0 ? Status::kOk : Status::kIo);
         }

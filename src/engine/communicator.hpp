@@ -13,6 +13,7 @@
 #include "mover/ucx/lane.hpp"
 #include "topo/identity.hpp"
 #include "engine/address.hpp"
+#include "engine/pipe.hpp"
 
 namespace beeline::engine {
 
@@ -28,6 +29,7 @@ struct Peer {
     std::uint32_t bounce_slots = 0;  ///< of our device buffers, filled for it and not back yet
     bool guarded = false;            ///< on this machine, and neither may read the other's memory
     std::unique_ptr<mover::shm::Link> link;  ///< null: not by shared memory
+    std::unique_ptr<Pipe> pipe;              ///< large messages to it; null: none yet
     mover::ucx::Endpoint endpoint = nullptr;
     void* rdma = nullptr;       ///< Engine::RdmaPeer; null: never connected
     bool rdma_refused = false;  ///< it has no use for RDMA offers

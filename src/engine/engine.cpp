@@ -34,6 +34,8 @@ mover::shm::Geometry geometry_of(const config::Params& params) noexcept {
     geometry.slot_bytes = static_cast<std::uint32_t>(round_up(eager + kHeaderRoom, 64));
     geometry.chunks = static_cast<std::uint32_t>(params.pml_shm_chunks);
     geometry.chunk_bytes = static_cast<std::uint32_t>(round_up(params.pml_staging_chunk, 4096));
+    geometry.blocks = static_cast<std::uint32_t>(params.pml_shm_blocks);
+    geometry.block_bytes = static_cast<std::uint32_t>(round_up(params.pml_shm_block, 64));
     return geometry;
 }
 
@@ -260,8 +262,8 @@ int Engine::progress() {
 
 bool Engine::idle() const noexcept {
     return controls_.empty() && puts_.empty() && waiting_sends_.empty() && staged_sends_.empty() &&
-           copying_.empty() && to_send_.empty() && device_->sends.empty() && !bouncing() &&
-           ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0 &&
+           pipes_.empty() && copying_.empty() && to_send_.empty() && device_->sends.empty() &&
+           !bouncing() && ended_.empty() && unresolved_ == nullptr && ucx_->outstanding() == 0 &&
            (rdma_ == nullptr || rdma_idle());
 }
 

@@ -20,6 +20,7 @@
 #include "engine/counters.hpp"
 #include "engine/message.hpp"
 #include "engine/message_pool.hpp"
+#include "engine/pipe.hpp"
 #include "engine/request.hpp"
 #include "engine/request_table.hpp"
 #include "memory/staging_pool.hpp"
@@ -116,10 +117,13 @@ class Engine {
 
     /// Makes progress; the number of events.
     int progress();
-    /// Takes what is in shared memory, or has come by RDMA, and does nothing else: for a caller
-    /// that waits for a message and makes progress() every now and then.
+    /// Takes what is in shared memory, or has come by RDMA, fills what room there is, and does
+    /// nothing else: for a caller that waits for a message and makes progress() every now and then.
     int poll() {
         int events = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
+        if (flowing()) {
+            events = flow(events);
+        }
         if (by_rdma_) {
             poll_rdma(events);
         }
@@ -259,6 +263,17 @@ class Engine {
     void assemble_into(Request& request, Assembly& assembly, std::span<const std::byte> start);
     void assembled(Assembly& assembly);
     void disown(Assembly* assembly) noexcept;
+
+    // pipe.cpp: large host messages in blocks of shared memory, both sides
+    Status offer_blocks(Request& request);
+    void from_blocks(Request& request, const Arrived& arrived);
+    void start_filling(Request& request, const wire::Cts& cts);
+    bool flowing() const noexcept { return !pipes_.empty() || awaiting_blocks_ != 0; }
+    int flow(int arrived);
+    int fill_pipes();
+    int fill(Pipe& pipe);
+    bool fill_block(Pipe& pipe, Request& request);
+    void on_block(const wire::Data& data, std::uint32_t sender);
 
     // offers.cpp: what the sender of device memory offers, and what happens to it
     void device_offers(Request& request, wire::Rts& rts);
@@ -478,12 +493,14 @@ class Engine {
     std::size_t orphan_count_ = 0;
     std::size_t orphan_bytes_ = 0;
     RequestTable<Request> table_;
-    List<Request> waiting_sends_;  // no slot, chunk or queue room yet
-    List<Request> pulls_;          // CUDA IPC copies under way
-    List<Request> puts_;           // CUDA IPC copies into receivers' memory under way
-    List<Request> staged_sends_;   // more pieces to start
-    List<Piece> copying_;          // pieces whose copy is under way
-    List<Piece> to_send_;          // pieces copied, waiting for queue room
+    List<Request> waiting_sends_;   // no slot, chunk or queue room yet
+    List<Request> pulls_;           // CUDA IPC copies under way
+    List<Request> puts_;            // CUDA IPC copies into receivers' memory under way
+    List<Request> staged_sends_;    // more pieces to start
+    List<Pipe> pipes_;              // with messages to put into blocks
+    unsigned awaiting_blocks_ = 0;  // receives whose message comes in blocks
+    List<Piece> copying_;           // pieces whose copy is under way
+    List<Piece> to_send_;           // pieces copied, waiting for queue room
     Piece* free_pieces_ = nullptr;
     std::deque<Control> controls_;
     std::deque<WaitingPayload> waiting_payloads_;

@@ -300,8 +300,15 @@ void Engine::from_offers(Request& request, const Arrived& arrived) {
         // A receive of nothing: the sender is done, whatever it offered.
         wire::Fin fin;
         fin.sender_request = request.remote_id_;
+        if (arrived.blocks) {
+            fin.path = static_cast<std::uint8_t>(protocol::Path::kShm);
+        }
         control(*request.peer_, std::as_bytes(std::span(&fin, 1)));
         receive_done(request, Status::kOk);
+        return;
+    }
+    if (arrived.blocks) {
+        from_blocks(request, arrived);
         return;
     }
     link(*request.peer_);  // whether there is one matters below
@@ -345,8 +352,9 @@ void Engine::ask_staged(Request& request, std::uint32_t sender_chunk) {
 
 /// Asks the sender for the data, in chunks or as UCX carries host memory best.
 void Engine::ask(Request& request, std::uint32_t sender_chunk, wire::OfferType choice) {
-    request.outcome.path =
-        choice == wire::OfferType::kUcx ? protocol::Path::kUcx : protocol::Path::kStaged;
+    request.outcome.path = choice == wire::OfferType::kUcx   ? protocol::Path::kUcx
+                           : choice == wire::OfferType::kShm ? protocol::Path::kShm
+                                                             : protocol::Path::kStaged;
     request.id_ = table_.add(&request);
     request.started_ = 0;
     request.finished_ = 0;

@@ -63,6 +63,7 @@ struct Request : match::Posted, ListNode<> {
         kAnswer,  ///< CTS, PUT, FIN or NACK to what was offered
         kPut,     ///< a receive: the sender writes, and says when it is done
         kRdma,    ///< a receive: the sender's network card writes
+        kBlocks,  ///< a receive: the sender fills blocks of shared memory
     };
 
     Kind kind_ = Kind::kSend;
@@ -72,8 +73,9 @@ struct Request : match::Posted, ListNode<> {
     bool large_ = false;     // counted in Engine::large_
     bool cts_seen_ = false;  // staged transfer agreed
     bool driver_failed_ = false;
-    bool whole_ = false;        // staged transfer of host memory in one piece over UCX
-    bool put_offered_ = false;  // the receiver may ask to be written to
+    bool whole_ = false;           // staged transfer of host memory in one piece over UCX
+    bool put_offered_ = false;     // the receiver may ask to be written to
+    bool blocks_offered_ = false;  // or for the data in blocks of shared memory
     Communicator* communicator_ = nullptr;
     Peer* peer_ = nullptr;
     std::int32_t destination_ = 0;

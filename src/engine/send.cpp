@@ -114,6 +114,7 @@ Status Engine::send(Request& request, Communicator& communicator, int destinatio
     request.awaits_ = Request::Awaits::kNothing;
     request.driver_failed_ = false;
     request.put_offered_ = false;
+    request.blocks_offered_ = false;
     request.communicator_ = &communicator;
     request.peer_ = peer;
     request.destination_ = destination;
@@ -162,6 +163,9 @@ Status Engine::begin(Request& request) {
             break;
         case protocol::Start::kFragments:
             status = fragments(request) ? Status::kOk : Status::kRetry;
+            break;
+        case protocol::Start::kShmRendezvous:
+            status = offer_blocks(request);
             break;
         case protocol::Start::kEagerUcx:
             status = request.where_.on_device() ? eager_rdma(request) : Status::kUnsupported;

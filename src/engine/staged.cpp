@@ -26,6 +26,10 @@ void Engine::on_cts(const wire::Cts& cts) {
         send_bounced(*request, cts);
         return;
     }
+    if (cts.choice == wire::OfferType::kShm) {
+        start_filling(*request, cts);
+        return;
+    }
     request->awaits_ = Request::Awaits::kNothing;
     request->cts_seen_ = true;
     request->remote_id_ = cts.receiver_request;

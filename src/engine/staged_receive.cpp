@@ -16,9 +16,12 @@ Request* Engine::expects(const wire::Data& data) noexcept {
     if (request == nullptr) {
         return nullptr;
     }
-    if (request->awaits_ == Request::Awaits::kPut) {
-        log_once(LogLevel::kError, "staged.not_asked",
-                 "a chunk comes for a message that its sender was asked to write: ignored");
+    const bool in_block = (data.common.flags & wire::kInBlock) != 0;
+    if (request->awaits_ == Request::Awaits::kPut ||
+        in_block != (request->awaits_ == Request::Awaits::kBlocks)) {
+        log_once(
+            LogLevel::kError, "staged.not_asked",
+            "a chunk comes for a message that its sender was asked to move otherwise: ignored");
         return nullptr;
     }
     if (data.offset > request->wanted_ || data.length > request->wanted_ - data.offset) {
@@ -173,7 +176,8 @@ void Engine::on_piece_fetched(mover::ucx::Operation* operation, Status status) {
 /// The sender cannot read its memory any more: the receive ends with what it has.
 void Engine::sender_failed(const wire::Nack& nack) {
     Request* request = find_request(nack.receiver_request, Request::Kind::kReceive);
-    if (request == nullptr || request->awaits_ == Request::Awaits::kPut) {
+    if (request == nullptr || request->awaits_ == Request::Awaits::kPut ||
+        request->awaits_ == Request::Awaits::kBlocks) {
         return;
     }
     if (request->pieces_ != 0) {

@@ -16,6 +16,7 @@ enum class Id : std::uint8_t {
     kSelf,
     kEagerHost,
     kFragments,
+    kRendezvousShm,
     kEagerDevice,
     kEagerUcx,
     kRendezvousUcx,
@@ -26,7 +27,7 @@ enum class Id : std::uint8_t {
     kRdmaRead,
     kStaged,
 };
-inline constexpr std::size_t kProtocols = 12;
+inline constexpr std::size_t kProtocols = 13;
 
 /// One side of a message. A reason is kDirect, or says what is in the way.
 struct Side {
@@ -58,6 +59,7 @@ struct Limits {
     std::size_t fragments = 0;  ///< host data through shared memory
     std::size_t ucx_eager = 0;
     std::size_t device_eager = 0;
+    std::size_t rendezvous_shm = 0;  ///< host data through shared memory, once it is asked for
 };
 
 /// Who decides for a protocol, and when.
@@ -82,6 +84,7 @@ struct Protocol {
 extern const Protocol self_copy;
 extern const Protocol eager_host;
 extern const Protocol fragments;
+extern const Protocol rendezvous_shm;
 extern const Protocol eager_device;
 extern const Protocol eager_ucx;
 extern const Protocol rendezvous_ucx;

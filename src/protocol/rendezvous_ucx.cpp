@@ -19,7 +19,8 @@ constinit const Protocol rendezvous_ucx{
     },
     [](const Situation& situation, const Costs& costs) noexcept {
         // Announced, fetched, acknowledged.
-        return 2 * costs.ucx.latency + costs.ucx.message(situation.bytes);
+        const Link& link = situation.shared_memory ? costs.cma : costs.ucx;
+        return 2 * link.latency + link.message(situation.bytes);
     },
 };
 

@@ -92,7 +92,8 @@ Limits limits_of(const config::Params& params) noexcept {
     static constexpr config::Params kDefaults;
     const Costs costs = costs_of(params);
     const Limits given{params.pml_eager_limit, params.pml_fragments_limit,
-                       params.pml_ucx_eager_limit, params.pml_device_eager_limit};
+                       params.pml_ucx_eager_limit, params.pml_device_eager_limit,
+                       params.pml_shm_limit};
     const auto stands = [&](std::size_t value, std::size_t initial, std::size_t offset) {
         return value != initial || config::is_given(params, offset);
     };
@@ -104,6 +105,11 @@ Limits limits_of(const config::Params& params) noexcept {
     if (!stands(params.pml_fragments_limit, kDefaults.pml_fragments_limit,
                 offsetof(config::Params, pml_fragments_limit))) {
         limits.fragments = crossover(given.fragments, Id::kFragments, true, false, given, costs);
+    }
+    if (!stands(params.pml_shm_limit, kDefaults.pml_shm_limit,
+                offsetof(config::Params, pml_shm_limit))) {
+        limits.rendezvous_shm =
+            crossover(given.rendezvous_shm, Id::kRendezvousShm, true, false, given, costs);
     }
     if (!stands(params.pml_ucx_eager_limit, kDefaults.pml_ucx_eager_limit,
                 offsetof(config::Params, pml_ucx_eager_limit))) {
@@ -124,6 +130,12 @@ Limits limits_of(const config::Params& params) noexcept {
             limits.eager = 0;
             break;
         case Preference::kRendezvous:
+            limits = {.rendezvous_shm = limits.rendezvous_shm};
+            break;
+        case Preference::kRendezvousShm:
+            limits = {.rendezvous_shm = SIZE_MAX};
+            break;
+        case Preference::kRendezvousUcx:
             limits = {};
             break;
         case Preference::kIpcGet:
@@ -155,6 +167,9 @@ SendChoice choose_start(const SendFacts& facts, const Limits& limits) noexcept {
     if (facts.shared_memory && !facts.on_device && facts.bytes <= limits.fragments) {
         return {Start::kFragments, Reason::kSmall};
     }
+    if (facts.shared_memory && !facts.on_device && facts.bytes <= limits.rendezvous_shm) {
+        return {Start::kShmRendezvous, Reason::kHostMemory};
+    }
     if (facts.on_device || !facts.contiguous) {
         return {Start::kOffers, Reason::kNone};
     }
@@ -172,6 +187,11 @@ const Protocol& choose(const Situation& situation, const Limits& limits, const C
             return situation.sender.on_device ? eager_device : eager_host;
         case Start::kFragments:
             return fragments;
+        case Start::kShmRendezvous:
+            if (!situation.receiver.on_device) {
+                return rendezvous_shm;
+            }
+            break;
         case Start::kEagerUcx:
             return eager_ucx;
         case Start::kUcxRendezvous:

@@ -21,7 +21,9 @@ enum class Preference {
     kStaged,
     kBounce,
     kRdmaWrite,
-    kRdmaRead
+    kRdmaRead,
+    kRendezvousShm,
+    kRendezvousUcx
 };
 
 /// A protocol as seen by one message.
@@ -55,6 +57,7 @@ enum class Start {
     kSelf,           ///< same process: matched locally, copied once
     kEagerShm,       ///< header and data through the shared memory lane
     kFragments,      ///< the same, in several slots that are filled and emptied at the same time
+    kShmRendezvous,  ///< an RTS; once asked for, blocks of shared memory are filled and emptied
     kEagerUcx,       ///< header and data in one UCX active message
     kUcxRendezvous,  ///< UCX fetches host memory straight into the receive buffer
     kOffers,         ///< an RTS with offers; the receiver chooses

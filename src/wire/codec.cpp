@@ -72,7 +72,8 @@ bool read_offer(std::uint8_t type, std::span<const std::byte> payload, std::uint
             return read_exactly(payload, out.staged) && out.staged.chunk_bytes != 0 &&
                    out.staged.chunk_bytes <= kMaxChunkBytes;
         case OfferType::kPut:
-            out.type = OfferType::kPut;
+        case OfferType::kShm:
+            out.type = OfferType{type};
             return payload.empty();
         case OfferType::kRdma:
             out.type = OfferType::kRdma;
@@ -111,6 +112,7 @@ std::size_t encode(const Rts& message, std::span<std::byte> out) noexcept {
                 put_offer(writer, offer.type, offer.staged);
                 break;
             case OfferType::kPut:
+            case OfferType::kShm:
                 writer.put(offer.type);
                 writer.put(std::uint8_t{0});
                 break;

@@ -31,7 +31,7 @@ inline bool sound(const Eager& message) noexcept {
 }
 inline bool sound(const Cts& message) noexcept {
     return (message.choice == OfferType::kStaged || message.choice == OfferType::kBounce ||
-            message.choice == OfferType::kUcx) &&
+            message.choice == OfferType::kUcx || message.choice == OfferType::kShm) &&
            message.bytes <= kMaxMessageBytes && message.chunk_bytes != 0 &&
            message.chunk_bytes <= kMaxChunkBytes && message.depth != 0 &&
            message.depth <= kMaxDepth;

@@ -57,6 +57,9 @@ inline constexpr std::uint16_t kFragment =
 inline constexpr std::uint16_t kUnreadable = 8;
 /// DATA: the chunk lies in slot `slot` of the sender's bounce buffer on the device.
 inline constexpr std::uint16_t kOnDevice = 16;
+/// DATA: the data lies in block `slot` of the sender's shared memory, and follows what came before
+/// it.
+inline constexpr std::uint16_t kInBlock = 32;
 
 /// Ways to move a message.
 enum class OfferType : std::uint8_t {
@@ -69,6 +72,7 @@ enum class OfferType : std::uint8_t {
     kBounce = 6,  ///< chunks through a buffer on the sender's device, which is mapped as by kIpc
     kUcx = 7,     ///< in a CTS only: host memory, as UCX carries it best
     kPut = 8,     ///< the sender maps what the receiver names in a PUT, and writes there
+    kShm = 9,     ///< host memory, in blocks of the sender's shared memory
 };
 
 /// True for the offers that an IpcOffer describes.

@@ -79,7 +79,8 @@ void check_sound(const Rts& rts) {
     for (std::size_t index = 0; index < rts.offer_count; ++index) {
         const Offer& offer = rts.offers[index];
         RC_ASSERT(is_device_offer(offer.type) || offer.type == OfferType::kStaged ||
-                  offer.type == OfferType::kPut || offer.type == OfferType::kRdma);
+                  offer.type == OfferType::kPut || offer.type == OfferType::kRdma ||
+                  offer.type == OfferType::kShm);
         if (offer.type == OfferType::kRdma) {
             RC_ASSERT((offer.rdma.rails | offer.rdma.relays) != 0 &&
                       offer.rdma.rails < 1U << kMaxRails);

@@ -91,7 +91,8 @@ chosen 8K device device eager_device
 chosen 8K device device eager_ucx --other-node
 chosen 8K device device ipc_get --mca pml_beeline_cost_mapping 0
 chosen 64K host host fragments
-chosen 1G host host rendezvous_ucx
+chosen 1G host host rendezvous_shm
+chosen 1G host host rendezvous_ucx --mca pml_beeline_shm_limit 1M
 chosen 1G host device self --same-process
 run "an explanation as JSON" 0 "$info" explain --json
 expect '"protocol": "ipc_get"' '"chosen": true' '"why_not": "larger than'

@@ -43,9 +43,14 @@ done
 takes staged cuda 8 staged
 takes staged cuda 1048576 staged
 takes fragments host 1024 shm
-takes rendezvous host 1024 ucx
+takes rendezvous host 1024 shm --mca pml_beeline_verbose 3
+grep -q "1024 bytes of host memory by shm (host memory on both sides" "$output" || fail "rendezvous_shm: the trace"
+takes rendezvous_shm host 16777216 shm --mca pml_beeline_shm_limit 0
+takes rendezvous_ucx host 1024 ucx
 takes auto host 131072 shm
-takes auto host 131073 ucx
+takes auto host 131073 shm
+takes auto host 131073 ucx --mca pml_beeline_shm_limit 131072
+takes auto host 1048576 ucx --mca pml_beeline_cost_cma_bandwidth 100000
 
 # A GPU that only one side can reach: the receiver fails to open the sender's memory, the sender writes.
 "$top_srcdir/tests/support/mpirun.sh" --gpus 2 --mca pml_beeline_report 1 \
@@ -55,7 +60,7 @@ takes auto host 131073 ucx
 grep -q "rank 0: cuda_ipc_put  *[1-9]" "$output" || fail "one-sided visibility: nothing was written"
 grep -q "^1048576 .*yes" "$output" || fail "one-sided visibility: wrong data"
 
-for protocol in ipc_put rendezvous; do
+for protocol in ipc_put rendezvous rendezvous_ucx; do
     "$top_srcdir/tests/support/mpirun.sh" --gpus 2 --timeout 200 -n 2 --mca pml_beeline_protocol $protocol \
         "$matrix" host device managed >"$output" 2>&1 || fail "$protocol: matrix"
 done

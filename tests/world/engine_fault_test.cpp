@@ -81,7 +81,7 @@ TEST(EnginePaths, AreTheOnesTheTablePromises) {
             {Kind::kDevice, Kind::kDevice, 8, Path::kShm, Reason::kSmall},
             {Kind::kHost, Kind::kHost, kLarge, Path::kShm, Reason::kSmall},
             {Kind::kHost, Kind::kDevice, kLarge, Path::kShm, Reason::kSmall},
-            {Kind::kHost, Kind::kHost, 300000, Path::kUcx, Reason::kHostMemory},
+            {Kind::kHost, Kind::kHost, 300000, Path::kShm, Reason::kHostMemory},
             {Kind::kDevice, Kind::kDevice, kLarge, Path::kCudaIpc, Reason::kDirect},
             {Kind::kDevice, Kind::kHost, kLarge, Path::kStaged, Reason::kReceiverHost},
             {Kind::kHost, Kind::kDevice, 300000, Path::kStaged, Reason::kReceiverDevice},

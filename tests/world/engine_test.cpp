@@ -262,6 +262,7 @@ struct Variant {
     bool ipc;
     bool cuda;
     int size;
+    protocol::Preference preference = protocol::Preference::kAuto;
 };
 
 class RandomPrograms : public testing::TestWithParam<Variant> {};
@@ -278,23 +279,27 @@ TEST_P(RandomPrograms, DeliverEverything) {
     }
     job.params.pml_shm = variant.shm;
     job.params.pml_cuda_ipc = variant.ipc;
+    job.params.pml_protocol = static_cast<int>(variant.preference);
     play(job, 6, 60);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engine, RandomPrograms,
-                         testing::Values(Variant{"Usual", false, true, true, true, 3},
-                                         Variant{"UsualWithoutIpc", false, true, false, true, 3},
-                                         Variant{"UsualUcxOnly", false, false, true, true, 3},
-                                         Variant{"UsualHost", false, true, true, false, 4},
-                                         Variant{"Tiny", true, true, true, true, 3},
-                                         Variant{"TinyWithoutIpc", true, true, false, true, 3},
-                                         Variant{"TinyUcxOnly", true, false, true, true, 3},
-                                         Variant{"TinyHost", true, true, true, false, 4},
-                                         Variant{"TinyHostUcxOnly", true, false, true, false, 3},
-                                         Variant{"Alone", true, true, true, true, 1}),
-                         [](const testing::TestParamInfo<Variant>& variant) {
-                             return variant.param.name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Engine, RandomPrograms,
+    testing::Values(
+        Variant{"Usual", false, true, true, true, 3},
+        Variant{"UsualWithoutIpc", false, true, false, true, 3},
+        Variant{"UsualUcxOnly", false, false, true, true, 3},
+        Variant{"UsualHost", false, true, true, false, 4},
+        Variant{"Tiny", true, true, true, true, 3},
+        Variant{"TinyWithoutIpc", true, true, false, true, 3},
+        Variant{"TinyUcxOnly", true, false, true, true, 3},
+        Variant{"TinyHost", true, true, true, false, 4},
+        Variant{"TinyHostUcxOnly", true, false, true, false, 3},
+        Variant{"UsualByUcx", false, true, true, true, 3, protocol::Preference::kRendezvousUcx},
+        Variant{"TinyByShm", true, true, true, true, 3, protocol::Preference::kRendezvousShm},
+        Variant{"TinyHostByShm", true, true, true, false, 4, protocol::Preference::kRendezvousShm},
+        Variant{"Alone", true, true, true, true, 1}),
+    [](const testing::TestParamInfo<Variant>& variant) { return variant.param.name; });
 
 }  // namespace
 }  // namespace beeline::world

@@ -25,7 +25,7 @@ class Intruder {
     Intruder(Rank& rank, int victim, As as = As::kItself) {
         engine::Address address;
         EXPECT_TRUE(engine::decode(rank.address_of(victim), address));
-        auto lane = mover::shm::Lane::create({16, 8, 1024, 2, 4096},
+        auto lane = mover::shm::Lane::create({16, 8, 1024, 2, 4096, 2, 4096},
                                              {[](void*, const mover::shm::Arrival&) {}, nullptr});
         EXPECT_TRUE(lane.ok());
         lane_ = std::move(*lane);
@@ -76,7 +76,7 @@ inline std::vector<std::byte> template_of(unsigned type) {
         message.common.context = 77;
         return message;
     };
-    switch (type % 20) {
+    switch (type % 21) {
         case 0: {
             wire::Eager eager = with_context(wire::Eager{});
             eager.envelope.source = 1;
@@ -86,7 +86,8 @@ inline std::vector<std::byte> template_of(unsigned type) {
         case 1: {
             wire::Rts rts = with_context(wire::Rts{});
             rts.envelope.bytes = 100000;
-            rts.offer_count = 2;
+            rts.offer_count = 3;
+            rts.offers[2].type = wire::OfferType::kShm;
             rts.offers[0].type = wire::OfferType::kIpc;
             rts.offers[0].ipc.allocation_bytes = 100000;
             rts.offers[1].type = wire::OfferType::kStaged;
@@ -224,6 +225,15 @@ inline std::vector<std::byte> template_of(unsigned type) {
             connect.ends[0].queue_pairs[0] = 1;
             connect.ends[0].mtu = 1;
             length = wire::encode(connect, room);
+            break;
+        }
+        case 19: {
+            wire::Data data = with_context(wire::Data{});
+            data.common.flags = wire::kInBlock;
+            data.receiver_request = 0x4d00000000;
+            data.length = 4096;
+            data.slot = 1;
+            length = wire::encode(data, room);
             break;
         }
         default: {

@@ -30,9 +30,9 @@ TESTS += tests/world/fallbacks.sh
 # Engines in processes of their own, without MPI.
 check_PROGRAMS += tests/world/engine_test
 TESTS += tests/world/engine_test
-tests_world_engine_test_SOURCES = tests/world/background_test.cpp tests/world/device_memory.cpp tests/world/device_memory.hpp \
+tests_world_engine_test_SOURCES = tests/support/allocations.cpp tests/support/allocations.hpp tests/world/background_test.cpp tests/world/device_memory.cpp tests/world/device_memory.hpp \
 	tests/world/engine_fault_test.cpp tests/world/engine_hostile_test.cpp \
-	tests/world/engine_order_test.cpp tests/world/engine_put_test.cpp tests/world/engine_test.cpp tests/world/intruder.hpp \
+	tests/world/engine_order_test.cpp tests/world/engine_pipe_test.cpp tests/world/engine_put_test.cpp tests/world/engine_test.cpp tests/world/intruder.hpp \
 	tests/world/message_memory.cpp tests/world/message_memory.hpp \
 	tests/world/processes.cpp tests/world/processes.hpp tests/world/truncation_test.cpp
 tests_world_engine_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)

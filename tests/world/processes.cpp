@@ -56,6 +56,9 @@ config::Params tiny() {
     params.pml_shm_cells = 16;
     params.pml_shm_slots = 4;
     params.pml_shm_chunks = 2;
+    params.pml_shm_blocks = 3;
+    params.pml_shm_block = 4096;
+    params.pml_shm_depth = 2;
     params.pml_eager_limit = 256;
     params.pml_fragments_limit = 9000;
     params.pml_ucx_eager_limit = 512;

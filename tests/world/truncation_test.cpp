@@ -10,8 +10,11 @@ namespace {
 
 constexpr std::size_t kSent = 3000000;
 
-void receive_part(std::size_t room, bool expected) {
+using protocol::Preference;
+
+void receive_part(std::size_t room, bool expected, Preference preference) {
     Job job;
+    job.params.pml_protocol = static_cast<int>(preference);
     job.cuda = false;
     run_ranks(job, [&](Rank& rank) {
         Bytes data = content(kSent, 1);
@@ -51,7 +54,9 @@ void receive_part(std::size_t room, bool expected) {
             EXPECT_EQ(after, small);
             if (expected && room != 0) {
                 // UCX alone would have brought all of it.
-                EXPECT_EQ(large.outcome().path, protocol::Path::kStaged);
+                EXPECT_EQ(large.outcome().path, preference == Preference::kRendezvousUcx
+                                                    ? protocol::Path::kStaged
+                                                    : protocol::Path::kShm);
             }
         }
         rank.barrier();
@@ -59,14 +64,18 @@ void receive_part(std::size_t room, bool expected) {
 }
 
 TEST(Truncation, Expected) {
-    receive_part(700001, true);
-    receive_part(1, true);
-    receive_part(0, true);
+    for (const Preference preference : {Preference::kAuto, Preference::kRendezvousUcx}) {
+        receive_part(700001, true, preference);
+        receive_part(1, true, preference);
+        receive_part(0, true, preference);
+    }
 }
 
 TEST(Truncation, Unexpected) {
-    receive_part(700001, false);
-    receive_part(0, false);
+    for (const Preference preference : {Preference::kAuto, Preference::kRendezvousUcx}) {
+        receive_part(700001, false, preference);
+        receive_part(0, false, preference);
+    }
 }
 
 }  // namespace

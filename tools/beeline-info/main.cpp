@@ -252,8 +252,11 @@ int explain(const Options& options) {
     std::printf("%s", protocol::explain(message, limits, costs, preference).c_str());
     std::printf("%s needs: %s.\n", chosen.name, chosen.needs);
     std::printf(
-        "Limits in force: eager %zu, fragments %zu, ucx_eager %zu, device_eager %zu bytes.\n",
-        limits.eager, limits.fragments, limits.ucx_eager, limits.device_eager);
+        "Limits in force: eager %zu, fragments %zu, rendezvous_shm %zu, ucx_eager %zu, "
+        "device_eager "
+        "%zu bytes.\n",
+        limits.eager, limits.fragments, limits.rendezvous_shm, limits.ucx_eager,
+        limits.device_eager);
     return 0;
 }
 

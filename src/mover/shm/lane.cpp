@@ -30,6 +30,10 @@ Result<std::unique_ptr<Lane>> Lane::create(const Geometry& geometry, Receiver re
         lane->free_slots_.push_back(i - 1);
     }
     lane->sent_slots_.resize(geometry.slots);
+    lane->free_blocks_.reserve(geometry.blocks);
+    for (std::uint32_t i = geometry.blocks; i > 0; --i) {
+        lane->free_blocks_.push_back(i - 1);
+    }
     return lane;
 }
 
@@ -176,6 +180,33 @@ void Lane::release_chunk(std::uint32_t sender, std::uint32_t index) noexcept {
     Segment* from = segment_of(sender);
     if (from != nullptr && index < from->geometry().chunks) {
         from->header().chunk_busy[index].store(0, std::memory_order_release);
+    }
+}
+
+bool Lane::lease_block(std::uint32_t& index) noexcept {
+    // The one returned last is the one in the cache.
+    for (std::size_t i = free_blocks_.size(); i > 0; --i) {
+        index = free_blocks_[i - 1];
+        if (idle_block(index) != nullptr) {
+            free_blocks_.erase(free_blocks_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+            return true;
+        }
+    }
+    return false;
+}
+
+std::span<std::byte> Lane::block_of(std::uint32_t sender, std::uint32_t index) noexcept {
+    Segment* from = segment_of(sender);
+    if (from == nullptr || index >= from->geometry().blocks) {
+        return {};
+    }
+    return {from->block_body(index), from->geometry().block_bytes};
+}
+
+void Lane::release_block(std::uint32_t sender, std::uint32_t index) noexcept {
+    Segment* from = segment_of(sender);
+    if (from != nullptr && index < from->geometry().blocks) {
+        from->block(index).busy.store(0, std::memory_order_release);
     }
 }
 

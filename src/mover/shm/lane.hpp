@@ -77,6 +77,20 @@ class Lane {
     std::byte* take_chunk(std::uint32_t& index) noexcept;
     void drop_chunk(std::uint32_t index) noexcept;
 
+    /// A block of ours for as long as the caller likes; false when none is idle. The receiver
+    /// empties it with release_block.
+    bool lease_block(std::uint32_t& index) noexcept;
+    void return_block(std::uint32_t index) noexcept { free_blocks_.push_back(index); }
+    /// The memory of a leased block; null while its receiver has not emptied it.
+    std::byte* idle_block(std::uint32_t index) const noexcept {
+        return own_.block(index).busy.load(std::memory_order_acquire) == 0 ? own_.block_body(index)
+                                                                           : nullptr;
+    }
+    /// To be called before a message that names the filled block is sent, or has not been sent.
+    void set_block(std::uint32_t index, bool filled) noexcept {
+        own_.block(index).busy.store(filled ? 1 : 0, std::memory_order_relaxed);
+    }
+
     /// Whether progress() would find a message.
     bool pending() const noexcept { return arrived<Queue::kNarrow>() || arrived<Queue::kWide>(); }
     /// Hands at most `limit` messages to `take(const Arrival&)`; their number. `take` may make
@@ -97,6 +111,10 @@ class Lane {
     std::span<std::byte> chunk_of(std::uint32_t sender, std::uint32_t index) noexcept;
     /// Tells the sender that its chunk may be used again.
     void release_chunk(std::uint32_t sender, std::uint32_t index) noexcept;
+
+    /// The same for a sender's block.
+    std::span<std::byte> block_of(std::uint32_t sender, std::uint32_t index) noexcept;
+    void release_block(std::uint32_t sender, std::uint32_t index) noexcept;
 
     /// Our slots and chunks, and those of a sender: for registration with CUDA.
     std::span<std::byte> payload() const noexcept { return own_.payload(); }
@@ -136,6 +154,7 @@ class Lane {
     std::vector<std::uint32_t> sent_slots_;  // a ring: oldest first, freed by their receivers
     std::size_t sent_begin_ = 0;
     std::size_t sent_count_ = 0;
+    std::vector<std::uint32_t> free_blocks_;  // not leased; a receiver may still read the last used
     std::vector<std::unique_ptr<Segment>> senders_;  // by index in our directory
 };
 

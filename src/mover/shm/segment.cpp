@@ -17,7 +17,7 @@
 namespace beeline::mover::shm {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x32454e494c454542U;  // "BEELINE2"
+constexpr std::uint64_t kMagic = 0x33454e494c454542U;  // "BEELINE3"
 constexpr std::size_t kPage = 4096;
 // Nobody can shorten a mapped segment, which would end those who touch it with SIGBUS.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -30,7 +30,8 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
 bool plausible(const Geometry& g) noexcept {
     return std::has_single_bit(g.cells) && g.cells <= 65536 && g.slots <= 4096 &&
            g.slot_bytes % 64 == 0 && g.slot_bytes <= (1U << 17) && g.chunks <= kMaxChunks &&
-           g.chunk_bytes % kPage == 0 && g.chunk_bytes <= (16U << 20);
+           g.chunk_bytes % kPage == 0 && g.chunk_bytes <= (16U << 20) && g.blocks <= kMaxBlocks &&
+           g.block_bytes % 64 == 0 && g.block_bytes <= (1U << 20);
 }
 
 }  // namespace
@@ -43,7 +44,9 @@ void Segment::lay_out() noexcept {
     chunks_offset_ = round_up(
         slots_offset_ + geometry_.slots * (sizeof(Slot) + std::size_t{geometry_.slot_bytes}),
         kPage);
-    total_ = chunks_offset_ + std::size_t{geometry_.chunks} * geometry_.chunk_bytes;
+    blocks_offset_ = chunks_offset_ + std::size_t{geometry_.chunks} * geometry_.chunk_bytes;
+    total_ =
+        blocks_offset_ + geometry_.blocks * (sizeof(Slot) + std::size_t{geometry_.block_bytes});
 }
 
 Result<Segment> Segment::create(const Geometry& geometry) noexcept {
@@ -129,6 +132,7 @@ Segment& Segment::operator=(Segment&& other) noexcept {
     std::swap(wide_offset_, other.wide_offset_);
     std::swap(slots_offset_, other.slots_offset_);
     std::swap(chunks_offset_, other.chunks_offset_);
+    std::swap(blocks_offset_, other.blocks_offset_);
     std::swap(descriptor_, other.descriptor_);
     std::swap(geometry_, other.geometry_);
     std::swap(location_, other.location_);

@@ -57,6 +57,7 @@ struct Sender {
 
 inline constexpr std::uint32_t kMaxSenders = 4096;
 inline constexpr std::uint32_t kMaxChunks = 256;
+inline constexpr std::uint32_t kMaxBlocks = 1024;
 
 /// The sizes of a segment, written once at its start and checked by everyone who maps it.
 struct Geometry {
@@ -65,6 +66,8 @@ struct Geometry {
     std::uint32_t slot_bytes = 0;  ///< room for a message in a slot, a multiple of 64
     std::uint32_t chunks = 0;
     std::uint32_t chunk_bytes = 0;  ///< a multiple of the page size
+    std::uint32_t blocks = 0;
+    std::uint32_t block_bytes = 0;  ///< a multiple of 64
     bool operator==(const Geometry&) const = default;
 };
 
@@ -148,9 +151,17 @@ class Segment {
     std::byte* chunk(std::uint32_t index) const noexcept {
         return base_ + chunks_offset_ + std::size_t{index} * geometry_.chunk_bytes;
     }
+    /// A block's busy flag and its memory.
+    Slot& block(std::uint32_t index) const noexcept {
+        return *reinterpret_cast<Slot*>(
+            base_ + blocks_offset_ + index * (sizeof(Slot) + std::size_t{geometry_.block_bytes}));
+    }
+    std::byte* block_body(std::uint32_t index) const noexcept {
+        return reinterpret_cast<std::byte*>(&block(index)) + sizeof(Slot);
+    }
     /// Slots and chunks: what a copy engine reads and writes. Page-aligned.
     std::span<std::byte> payload() const noexcept {
-        return {base_ + slots_offset_, total_ - slots_offset_};
+        return {base_ + slots_offset_, blocks_offset_ - slots_offset_};
     }
 
  private:
@@ -163,6 +174,7 @@ class Segment {
     std::size_t wide_offset_ = 0;
     std::size_t slots_offset_ = 0;
     std::size_t chunks_offset_ = 0;
+    std::size_t blocks_offset_ = 0;
     int descriptor_ = -1;  // kept open by the owner: peers open it through /proc
     Geometry geometry_;
     Location location_;

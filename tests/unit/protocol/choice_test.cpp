@@ -10,7 +10,7 @@
 namespace beeline::protocol {
 namespace {
 
-constexpr Limits kLimits{1000, 5000, 2000, 300};
+constexpr Limits kLimits{1000, 5000, 2000, 300, 400000};
 
 Costs default_costs() {
     return costs_of(config::Params{});
@@ -126,7 +126,7 @@ TEST(Choose, FollowsBothSteps) {
     EXPECT_EQ(chosen(neighbours(8, false, false)), "eager_host");
     EXPECT_EQ(chosen(neighbours(8, false, true)), "eager_host");
     EXPECT_EQ(chosen(neighbours(65536, false, false)), "fragments");
-    EXPECT_EQ(chosen(neighbours(1 << 20, false, false)), "rendezvous_ucx");
+    EXPECT_EQ(chosen(neighbours(1 << 20, false, false)), "rendezvous_shm");
     EXPECT_EQ(chosen(neighbours(1 << 20, false, true)), "staged");
     EXPECT_EQ(chosen(neighbours(8, true, true)), "eager_device");
     EXPECT_EQ(chosen(neighbours(1 << 20, true, true)), "ipc_get");
@@ -135,6 +135,8 @@ TEST(Choose, FollowsBothSteps) {
     EXPECT_EQ(chosen(remote), "eager_ucx");
     remote.bytes = 1 << 20;
     EXPECT_EQ(chosen(remote), "staged");
+    remote.sender.on_device = remote.receiver.on_device = false;
+    EXPECT_EQ(chosen(remote), "rendezvous_ucx");
     Situation self = neighbours(1 << 20, true, false);
     self.same_process = true;
     EXPECT_EQ(chosen(self), "self");

@@ -15,6 +15,7 @@ TEST(LimitsOf, DefaultsAreTheMeasuredOnes) {
     EXPECT_EQ(limits.fragments, params.pml_fragments_limit);
     EXPECT_EQ(limits.ucx_eager, params.pml_ucx_eager_limit);
     EXPECT_EQ(limits.device_eager, params.pml_device_eager_limit);
+    EXPECT_EQ(limits.rendezvous_shm, params.pml_shm_limit);
 }
 
 // Not only because of the limits: without them the estimates cross just above.
@@ -22,7 +23,8 @@ TEST(LimitsOf, DefaultCostsCrossNearTheLimits) {
     const config::Params defaults;
     const Costs costs = costs_of(defaults);
     const Limits twice{2 * defaults.pml_eager_limit, 2 * defaults.pml_fragments_limit,
-                       2 * defaults.pml_ucx_eager_limit, 2 * defaults.pml_device_eager_limit};
+                       2 * defaults.pml_ucx_eager_limit, 2 * defaults.pml_device_eager_limit,
+                       defaults.pml_shm_limit};
     const auto cheapest_at = [&](std::size_t bytes, bool shared_memory, bool on_device) {
         Situation situation = neighbours(bytes, on_device, on_device);
         situation.shared_memory = situation.same_node = shared_memory;
@@ -31,7 +33,10 @@ TEST(LimitsOf, DefaultCostsCrossNearTheLimits) {
     EXPECT_EQ(cheapest_at(defaults.pml_eager_limit, true, false), Id::kEagerHost);
     EXPECT_NE(cheapest_at(2 * defaults.pml_eager_limit, true, false), Id::kEagerHost);
     EXPECT_EQ(cheapest_at(defaults.pml_fragments_limit, true, false), Id::kFragments);
-    EXPECT_EQ(cheapest_at(2 * defaults.pml_fragments_limit, true, false), Id::kRendezvousUcx);
+    // This limit is for the memory of unexpected messages; a rendezvous takes longer.
+    EXPECT_EQ(cheapest_at(2 * defaults.pml_fragments_limit, true, false), Id::kFragments);
+    EXPECT_EQ(cheapest_at(3 * defaults.pml_fragments_limit, true, false), Id::kRendezvousShm);
+    EXPECT_EQ(cheapest_at(std::size_t{1} << 40, true, false), Id::kRendezvousShm);
     EXPECT_EQ(cheapest_at(defaults.pml_ucx_eager_limit, false, false), Id::kEagerUcx);
     EXPECT_EQ(cheapest_at(2 * defaults.pml_ucx_eager_limit, false, false), Id::kRendezvousUcx);
     EXPECT_EQ(cheapest_at(defaults.pml_device_eager_limit, true, true), Id::kEagerDevice);
@@ -48,8 +53,15 @@ TEST(LimitsOf, CostsMoveWhatWasNotSet) {
     EXPECT_LT(between, params.pml_device_eager_limit);
     params.pml_cost_ucx_latency = 700;
     EXPECT_LT(limits_of(params).ucx_eager, params.pml_ucx_eager_limit);
-    EXPECT_LT(limits_of(params).fragments, params.pml_fragments_limit);
     EXPECT_EQ(limits_of(params).eager, params.pml_eager_limit);
+    EXPECT_EQ(limits_of(params).fragments, params.pml_fragments_limit);
+    // A machine whose kernel copies faster than two processors through their caches.
+    params.pml_cost_cma_bandwidth = 12000;
+    const std::size_t crossing = limits_of(params).rendezvous_shm;
+    EXPECT_GT(crossing, params.pml_fragments_limit / 2);
+    EXPECT_LT(crossing, std::size_t{1} << 20);
+    params.pml_cost_cma_latency = 100;
+    EXPECT_LT(limits_of(params).fragments, params.pml_fragments_limit);
 }
 
 TEST(LimitsOf, WhatTheUserSetsStands) {
@@ -63,6 +75,9 @@ TEST(LimitsOf, WhatTheUserSetsStands) {
     EXPECT_EQ(limits.fragments, 1048576U);
     EXPECT_EQ(limits.ucx_eager, 524288U);
     EXPECT_EQ(limits.device_eager, 0U);
+    params.pml_shm_limit = 1 << 20;
+    params.pml_cost_cma_bandwidth = 1000000;
+    EXPECT_EQ(limits_of(params).rendezvous_shm, std::size_t{1} << 20);
     params.pml_device_eager_limit = 65536;
     params.pml_cost_mapping = 0;
     EXPECT_EQ(limits_of(params).device_eager, 65536U);
@@ -96,6 +111,13 @@ TEST(LimitsOf, APreferenceOpensItsWay) {
     EXPECT_EQ(with(Preference::kFragments).fragments, params.pml_fragments_limit);
     const Limits none = with(Preference::kRendezvous);
     EXPECT_EQ(none.eager + none.fragments + none.ucx_eager + none.device_eager, 0U);
+    EXPECT_EQ(none.rendezvous_shm, params.pml_shm_limit) << "is no eager way";
+    const Limits shm = with(Preference::kRendezvousShm);
+    EXPECT_EQ(shm.eager + shm.fragments + shm.ucx_eager + shm.device_eager, 0U);
+    EXPECT_EQ(shm.rendezvous_shm, SIZE_MAX);
+    const Limits ucx = with(Preference::kRendezvousUcx);
+    EXPECT_EQ(ucx.eager + ucx.fragments + ucx.ucx_eager + ucx.device_eager + ucx.rendezvous_shm,
+              0U);
     for (const Preference device :
          {Preference::kIpcGet, Preference::kIpcPut, Preference::kStaged, Preference::kBounce}) {
         EXPECT_EQ(with(device).device_eager, 0U);

@@ -13,7 +13,7 @@
 namespace beeline::protocol {
 namespace {
 
-constexpr Limits kLimits{1000, 5000, 2000, 300};
+constexpr Limits kLimits{1000, 5000, 2000, 300, 400000};
 
 Reason obstacle(const Protocol& protocol, const Situation& situation) {
     return protocol.obstacle(situation, kLimits);
@@ -72,10 +72,12 @@ TEST(EagerAndFragments, KeepTheirLimits) {
     };
     for (const Case& each : {Case{eager_host, true, false, kLimits.eager},
                              Case{fragments, true, false, kLimits.fragments},
+                             Case{rendezvous_shm, true, false, kLimits.rendezvous_shm},
                              Case{eager_device, true, true, kLimits.device_eager},
                              Case{eager_ucx, false, false, kLimits.ucx_eager},
                              Case{eager_ucx, false, true, kLimits.device_eager}}) {
-        Situation situation = neighbours(each.limit, each.on_device, true);
+        Situation situation =
+            neighbours(each.limit, each.on_device, &each.protocol != &rendezvous_shm);
         situation.shared_memory = each.shared_memory;
         EXPECT_EQ(obstacle(each.protocol, situation), Reason::kNone) << each.protocol.name;
         ++situation.bytes;
@@ -92,6 +94,31 @@ TEST(EagerAndFragments, AreForOneKindOfMemory) {
     EXPECT_EQ(obstacle(eager_host, neighbours(10, true, false)), Reason::kSenderDevice);
     EXPECT_EQ(obstacle(fragments, neighbours(10, true, false)), Reason::kSenderDevice);
     EXPECT_EQ(obstacle(eager_device, neighbours(10, false, true)), Reason::kSenderHost);
+}
+
+TEST(RendezvousShm, IsForHostMemory) {
+    EXPECT_EQ(obstacle(rendezvous_shm, neighbours(9000, true, false)), Reason::kSenderDevice);
+    EXPECT_EQ(obstacle(rendezvous_shm, neighbours(9000, false, true)), Reason::kReceiverDevice);
+}
+
+TEST(RendezvousShm, OverlapsItsCopiesBeyondTheFirstBlock) {
+    Costs costs;
+    costs.shm = link_of(1000, 1000);  // 1 us and 1 us for 1000 bytes
+    costs.block = 10000;
+    EXPECT_NEAR(rendezvous_shm.estimate(neighbours(100000, false, false), costs), 3 + 10 + 100,
+                0.01);
+    EXPECT_NEAR(rendezvous_shm.estimate(neighbours(5000, false, false), costs), 3 + 5 + 5, 0.01);
+}
+
+// Inside a node the kernel copies for UCX, which has a rate of its own.
+TEST(RendezvousUcx, HasTwoRates) {
+    Costs costs;
+    costs.ucx = link_of(1000, 1000);
+    costs.cma = link_of(2000, 500);
+    Situation situation = neighbours(1000, false, false);
+    EXPECT_NEAR(rendezvous_ucx.estimate(situation, costs), 3 * 2 + 2, 0.01);
+    situation.same_node = situation.shared_memory = false;
+    EXPECT_NEAR(rendezvous_ucx.estimate(situation, costs), 3 * 1 + 1, 0.01);
 }
 
 TEST(RendezvousUcx, IsForHostMemory) {

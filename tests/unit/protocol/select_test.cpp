@@ -59,6 +59,22 @@ TEST(ChooseStart, WithoutFragments) {
     EXPECT_EQ(choose_start({1001, false, true, false}, limits).start, Start::kUcxRendezvous);
 }
 
+TEST(ChooseStart, LargeHostBySharedMemory) {
+    const Limits limits{1000, 5000, 2000, 300, 90000};
+    for (const bool contiguous : {false, true}) {
+        for (const std::size_t bytes : {5001U, 90000U}) {
+            const SendChoice choice = choose_start({bytes, false, true, false, contiguous}, limits);
+            EXPECT_EQ(choice.start, Start::kShmRendezvous) << bytes;
+            EXPECT_EQ(choice.reason, Reason::kHostMemory);
+        }
+        EXPECT_EQ(choose_start({90001, false, true, false, contiguous}, limits).start,
+                  contiguous ? Start::kUcxRendezvous : Start::kOffers);
+        EXPECT_EQ(choose_start({5001, false, false, false, contiguous}, limits).start,
+                  contiguous ? Start::kUcxRendezvous : Start::kOffers);
+    }
+    EXPECT_EQ(choose_start({5001, false, true, true}, limits).start, Start::kOffers);
+}
+
 TEST(ChooseStart, HostByUcx) {
     check_threshold(false, false, kLimits.ucx_eager, Start::kEagerUcx,
                     {Start::kUcxRendezvous, Reason::kHostMemory});

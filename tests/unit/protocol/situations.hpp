@@ -56,12 +56,14 @@ inline Costs any_costs() {
     Costs costs;
     costs.shm = any_link();
     costs.ucx = any_link();
+    costs.cma = any_link();
     costs.rdma = any_link();
     costs.rdma_read = any_link();
     costs.host_copy = any_link();
     costs.device_copy = any_link();
     costs.mapping = *rc::gen::inRange(0, 100);
     costs.slot = *rc::gen::inRange<std::size_t>(64, 65536);
+    costs.block = *rc::gen::inRange<std::size_t>(4096, 1 << 20);
     costs.bounce_chunk = *rc::gen::inRange<std::size_t>(4096, 1 << 24);
     costs.chunk = *rc::gen::inRange<std::size_t>(4096, 1 << 24);
     return costs;

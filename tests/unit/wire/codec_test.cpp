@@ -55,7 +55,7 @@ TEST(Codec, TheBytesOfAnEagerHeader) {
     eager.common.context = 0x01020304;
     eager.envelope = Envelope{2, -1, 0x0A0B0C0D, 0, 0x10, kId};
     const unsigned char expected[40] = {
-        1,    5,    1,    0,    4,    3,    2,    1,     // common
+        1,    6,    1,    0,    4,    3,    2,    1,     // common
         2,    0,    0,    0,    0xFF, 0xFF, 0xFF, 0xFF,  // source, tag
         0x0D, 0x0C, 0x0B, 0x0A, 0,    0,    0,    0,     // sequence
         0x10, 0,    0,    0,    0,    0,    0,    0,     // bytes
@@ -193,6 +193,7 @@ TEST(Codec, CtsOutOfBoundsIsRefused) {
     EXPECT_TRUE(refused([](Cts& cts) { cts.depth = 0; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.depth = kMaxDepth + 1; }));
     EXPECT_FALSE(refused([](Cts& cts) { cts.choice = OfferType::kUcx; }));
+    EXPECT_FALSE(refused([](Cts& cts) { cts.choice = OfferType::kShm; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.choice = OfferType::kIpc; }));
     EXPECT_TRUE(refused([](Cts& cts) { cts.choice = OfferType{200}; }));
 }
@@ -330,18 +331,20 @@ TEST(Codec, AnRdmaOfferLiesInTheAddressSpace) {
     EXPECT_FALSE(decode(encoded(rts), back));
 }
 
-TEST(Codec, APutOfferHasNoPayload) {
-    Rts rts = sample_rts();
-    rts.offers[1].type = OfferType::kPut;
-    auto bytes = encoded(rts);
-    EXPECT_EQ(bytes.size(), 40u + 1 + 2 + kIpcOfferBytes + 2);
-    Rts back;
-    ASSERT_TRUE(decode(bytes, back));
-    ASSERT_EQ(back.offer_count, 2);
-    EXPECT_EQ(back.offers[1].type, OfferType::kPut);
-    bytes.back() = std::byte{1};
-    bytes.push_back(std::byte{0});
-    EXPECT_FALSE(decode(bytes, back));
+TEST(Codec, SomeOffersHaveNoPayload) {
+    for (const OfferType type : {OfferType::kPut, OfferType::kShm}) {
+        Rts rts = sample_rts();
+        rts.offers[1].type = type;
+        auto bytes = encoded(rts);
+        EXPECT_EQ(bytes.size(), 40u + 1 + 2 + kIpcOfferBytes + 2);
+        Rts back;
+        ASSERT_TRUE(decode(bytes, back));
+        ASSERT_EQ(back.offer_count, 2);
+        EXPECT_EQ(back.offers[1].type, type);
+        bytes.back() = std::byte{1};
+        bytes.push_back(std::byte{0});
+        EXPECT_FALSE(decode(bytes, back));
+    }
 }
 
 TEST(Codec, RtsComesBackWithItsOffers) {

@@ -16,7 +16,7 @@
 namespace beeline::mover::shm {
 namespace {
 
-constexpr Geometry kGeometry{16, 4, 256, 2, 4096};
+constexpr Geometry kGeometry{16, 4, 256, 2, 4096, 3, 8192};
 
 /// Keeps what arrives.
 struct Inbox {
@@ -402,6 +402,40 @@ TEST(Lane, SeveralProcessesSendInOrder) {
         ASSERT_EQ(waitpid(child, &status, 0), child);
         EXPECT_EQ(status, 0);
     }
+}
+
+TEST_F(LanePair, BlocksAreLeasedAndEmptied) {
+    ASSERT_TRUE(send("hello"));
+    to_->progress(10);
+    ASSERT_EQ(inbox_.entries.size(), 1U);
+    const std::uint32_t sender = inbox_.entries[0].sender;
+    std::uint32_t leased[3] = {};
+    std::uint32_t none = 0;
+    for (std::uint32_t& index : leased) {
+        ASSERT_TRUE(from_->lease_block(index));
+    }
+    EXPECT_FALSE(from_->lease_block(none));
+    std::byte* memory = from_->idle_block(leased[0]);
+    ASSERT_NE(memory, nullptr);
+    std::memset(memory, 0x42, kGeometry.block_bytes);
+    from_->set_block(leased[0], true);
+    EXPECT_EQ(from_->idle_block(leased[0]), nullptr);
+    const auto seen = to_->block_of(sender, leased[0]);
+    ASSERT_EQ(seen.size(), kGeometry.block_bytes);
+    EXPECT_EQ(seen.back(), std::byte{0x42});
+    // Returned while its receiver still reads it: the others are leased first, and it is not.
+    from_->return_block(leased[1]);
+    from_->return_block(leased[0]);
+    ASSERT_TRUE(from_->lease_block(none));
+    EXPECT_EQ(none, leased[1]);
+    EXPECT_FALSE(from_->lease_block(none));
+    to_->release_block(sender, leased[0]);
+    ASSERT_TRUE(from_->lease_block(none));
+    EXPECT_EQ(none, leased[0]);
+    EXPECT_TRUE(to_->block_of(sender, kGeometry.blocks).empty());
+    EXPECT_TRUE(to_->block_of(kMaxSenders, 0).empty());
+    to_->release_block(sender, kGeometry.blocks);
+    to_->release_block(kMaxSenders, 0);
 }
 
 // A damaged queue is named, and does not stand still.

@@ -16,7 +16,7 @@
 namespace beeline::mover::shm {
 namespace {
 
-constexpr Geometry kGeometry{16, 4, 256, 2, 4096};
+constexpr Geometry kGeometry{16, 4, 256, 2, 4096, 3, 8192};
 
 TEST(Segment, TwoMappingsShareTheirBytes) {
     auto own = Segment::create(kGeometry);
@@ -31,6 +31,9 @@ TEST(Segment, TwoMappingsShareTheirBytes) {
     EXPECT_EQ(own->chunk(1)[kGeometry.chunk_bytes - 1], std::byte{0x3C});
     EXPECT_EQ(seen->payload().size(), own->payload().size());
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(own->payload().data()) % 4096, 0U);
+    std::memset(seen->block_body(2), 0x77, kGeometry.block_bytes);
+    EXPECT_EQ(own->block_body(2)[kGeometry.block_bytes - 1], std::byte{0x77});
+    EXPECT_EQ(own->chunk(1)[kGeometry.chunk_bytes - 1], std::byte{0x3C});
     EXPECT_EQ(own->chunk(1) + kGeometry.chunk_bytes, own->payload().data() + own->payload().size());
 }
 
@@ -117,17 +120,23 @@ TEST(Segment, HostileGeometryIsRefused) {
         return opened ? Status::kOk : opened.status();
     };
     EXPECT_EQ(status_with(kGeometry), Status::kOk);
-    EXPECT_EQ(status_with({0, 4, 256, 2, 4096}), Status::kInvalid);
-    EXPECT_EQ(status_with({17, 4, 256, 2, 4096}), Status::kInvalid);
-    EXPECT_EQ(status_with({64, 4, 256, 2, 4096}), Status::kInvalid) << "larger than the file";
-    EXPECT_EQ(status_with({16, 4, 256, 1, 4096}), Status::kInvalid) << "smaller than the file";
-    EXPECT_EQ(status_with({1U << 31, 4, 256, 2, 4096}), Status::kInvalid);
-    EXPECT_EQ(status_with({16, UINT32_MAX, 256, 2, 4096}), Status::kInvalid);
-    EXPECT_EQ(status_with({16, 4, 255, 2, 4096}), Status::kInvalid);
-    EXPECT_EQ(status_with({16, 4, UINT32_MAX - 63, 2, 4096}), Status::kInvalid);
-    EXPECT_EQ(status_with({16, 4, 256, kMaxChunks + 1, 4096}), Status::kInvalid);
-    EXPECT_EQ(status_with({16, 4, 256, 2, 4095}), Status::kInvalid);
-    EXPECT_EQ(status_with({16, 4, 256, 2, UINT32_MAX - 4095}), Status::kInvalid);
+    EXPECT_EQ(status_with({0, 4, 256, 2, 4096, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({17, 4, 256, 2, 4096, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({64, 4, 256, 2, 4096, 3, 8192}), Status::kInvalid)
+        << "larger than the file";
+    EXPECT_EQ(status_with({16, 4, 256, 1, 4096, 3, 8192}), Status::kInvalid)
+        << "smaller than the file";
+    EXPECT_EQ(status_with({1U << 31, 4, 256, 2, 4096, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, UINT32_MAX, 256, 2, 4096, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, 255, 2, 4096, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, UINT32_MAX - 63, 2, 4096, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, 256, kMaxChunks + 1, 4096, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, 256, 2, 4095, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, 256, 2, UINT32_MAX - 4095, 3, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, 256, 2, 4096, 2, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, 256, 2, 4096, kMaxBlocks + 1, 8192}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, 256, 2, 4096, 3, 8191}), Status::kInvalid);
+    EXPECT_EQ(status_with({16, 4, 256, 2, 4096, 3, UINT32_MAX - 63}), Status::kInvalid);
     own->header().magic ^= 1;
     EXPECT_EQ(Segment::open(own->location()).status(), Status::kInvalid);
 }
