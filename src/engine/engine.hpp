@@ -359,6 +359,9 @@ class Engine {
     Status rdma_connection(RdmaPeer& to, bool may_start);
     bool open_end(RdmaPeer& to);
     void close_end(RdmaPeer& to);
+    bool is_unused(const RdmaPeer& peer) const noexcept;
+    void close_unused(RdmaPeer& peer);
+    void close_idle();
     void make_room();
     void send_end(RdmaPeer& to);
     void on_rdma_connect(const wire::RdmaConnect& message);
@@ -423,6 +426,7 @@ class Engine {
     void finish_arrived();
     void free_slot(Request& request);
     void on_rdma_failed(const wire::RdmaFailed& failed);
+    static bool waits_for_peer(const Request& request) noexcept;
     void may_be_lost(const Request& request);
     void give_up_lost();
 

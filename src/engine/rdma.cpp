@@ -20,8 +20,10 @@ using protocol::Reason;
 
 namespace {
 
-constexpr unsigned kEventsEvery = 4096;      // polls between two looks at asynchronous events
-constexpr unsigned kClockEvery = 256;        // polls between two looks at the clock, during tests
+constexpr unsigned kEventsEvery = 4096;  // polls between two looks at asynchronous events
+constexpr unsigned kClockEvery = 256;    // polls between two looks at the clock, during tests
+constexpr std::chrono::seconds kPingEvery{5};
+constexpr unsigned kIdleEvery = 1U << 14;    // polls between two looks for idle connections
 constexpr std::size_t kLeastMessage = 1024;  // holds everything that has no data
 static_assert(kLeastMessage >= wire::kMaxRtsBytes);
 
@@ -334,6 +336,20 @@ void Engine::keep_time() {
     RdmaState& state = *rdma_;
     if (!state.lost.empty()) {
         give_up_lost();
+    }
+    if (table_.used() != 0 && Clock::now() >= state.ping_at) {
+        // What has died is found out even where nothing of ours is under way to it.
+        state.ping_at = Clock::now() + kPingEvery;
+        for (const auto& peer : state.peers) {
+            for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+                if ((peer->confirmed & bit(rail)) != 0) {
+                    state.lane->ping(peer->connection, rail);
+                }
+            }
+        }
+    }
+    if (params_.pml_rdma_idle != 0 && state.polls % kIdleEvery == 0) {
+        close_idle();
     }
     const auto grace = std::chrono::milliseconds(params_.pml_rdma_port_limit);
     for (unsigned rail = 0; rail < state.rails.size(); ++rail) {

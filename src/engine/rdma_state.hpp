@@ -64,9 +64,11 @@ struct Engine::RdmaPeer {
     std::array<std::uint32_t, wire::kMaxRails> test_keys{};
     /// By rail of this process: the peer's rail that it is connected to; kNoRail: none.
     std::array<std::uint8_t, wire::kMaxRails> other{};
-    RailBits confirmed = 0;         ///< rails by which the other end has had the own pattern
-    std::size_t message_bytes = 0;  ///< largest message that it takes
-    std::uint64_t used = 0;         ///< when, in messages
+    RailBits confirmed = 0;          ///< rails by which the other end has had the own pattern
+    std::size_t message_bytes = 0;   ///< largest message that it takes
+    std::uint64_t used = 0;          ///< when, in messages
+    std::uint64_t used_before = 0;   ///< the same at `idle_since`
+    Clock::time_point idle_since{};  ///< when that was looked at, and had changed
     std::array<std::array<mover::verbs::Share, mover::verbs::kChannels>, wire::kMaxRails>
         test_shares;
     std::array<unsigned, wire::kMaxRails> test_told{};  ///< ends of patterns that came
@@ -175,6 +177,7 @@ struct Engine::RdmaState {
     std::array<Clock::time_point, wire::kMaxRails> down_since{};
     std::size_t moves = 0;  ///< under way
     unsigned polls = 0;
+    Clock::time_point ping_at{};
     bool closing = false;
     bool said_again = false;  ///< a connection was closed, and what was under way said again
     RdmaCounters counters;

@@ -113,7 +113,7 @@ TEST_P(RealKeys, WrongOneCostsAnotherAttempt) {
         EXPECT_EQ(ends.received.status, Status::kOk);
         ASSERT_GE(log.lines().size(), 1U);
         EXPECT_NE(log.lines()[0].find("remote access error"), std::string::npos) << log.lines()[0];
-        EXPECT_EQ(nodes[0].rdma_counters().broken + nodes[1].rdma_counters().broken, 1U);
+        EXPECT_GE(nodes[0].rdma_counters().broken + nodes[1].rdma_counters().broken, 1U);
         usleep(100000);
         EXPECT_EQ(transfer(nodes, rank, 3, kBytes).received.path, Path::kRdma) << "and goes on";
     });

@@ -91,7 +91,8 @@ class Nodes {
         }
         for (int side = 0; side < count_; ++side) {
             engines_[side]->remove_communicator(communicators_[side]);
-            engines_[side]->close_peers(nullptr);
+            closing_ = this;  // what is closed wants an answer of the other end
+            engines_[side]->close_peers([] { closing_->progress(); });
         }
         for (auto& engine : engines_) {
             if (engine != nullptr) {
@@ -142,6 +143,7 @@ class Nodes {
 
  private:
     static constexpr int kMost = 3;
+    static inline Nodes* closing_ = nullptr;
     int count_;
     std::unique_ptr<engine::Engine> engines_[kMost];
     engine::Peer* peers_[kMost][kMost] = {};

@@ -191,5 +191,25 @@ TEST(EngineRdmaWays, ConnectionsAreBounded) {
     });
 }
 
+// A connection that nobody uses is closed, and made anew when it is wanted.
+TEST(EngineRdmaWays, IdleConnectionsAreClosed) {
+    with_cards(1, [](Rank& rank) {
+        const test::LogCapture log(LogLevel::kWarning);
+        config::Params params = params_for();
+        params.pml_rdma_idle = 1;
+        Nodes nodes(params);
+        transfer(nodes, rank, 1, kBytes);
+        nodes.progress_for(3 << 14);
+        EXPECT_EQ(FakeCards::pairs(), 4U);
+        while (nodes[0].rdma_counters().closed + nodes[1].rdma_counters().closed == 0) {
+            nodes.progress();
+        }
+        nodes.progress_for(100);
+        EXPECT_EQ(FakeCards::pairs(), 0U);
+        EXPECT_EQ(transfer(nodes, rank, 2, kBytes).received.path, Path::kRdma);
+        EXPECT_EQ(log.lines().size(), 0U);
+    });
+}
+
 }  // namespace
 }  // namespace beeline::world
