@@ -64,13 +64,13 @@ class Runner:
             raise RunFailed(f"{self.name}: {what} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def bench(self, launch, test, what, ranks=2, limit=240):
+    def bench(self, launch, test, what, ranks=2, starter=(), limit=240):
         """One run of beeline-bench; returns its JSON document. `launch` are options for mpirun.sh, `test`
-        the words for beeline-bench."""
+        the words for beeline-bench, `starter` what starts it in each rank."""
         with tempfile.TemporaryDirectory() as folder:
             output = os.path.join(folder, "rows.json")
             mpirun = os.path.join(TOP, "tests", "support", "mpirun.sh")
-            words = ["-n", str(ranks), os.path.join(self.build, "beeline-bench"), *test, "--json", output]
+            words = ["-n", str(ranks), *starter, os.path.join(self.build, "beeline-bench"), *test, "--json", output]
             self.output_of([mpirun, "--timeout", str(limit), *launch, *words], what)
             with open(output, encoding="utf-8") as file:
                 return json.load(file)

@@ -98,7 +98,8 @@ libvalidate_la_SOURCES = coll/plan/draw.cpp coll/plan/draw.hpp \
 
 if HAVE_TOOL_LIBS
 noinst_LTLIBRARIES += libplanjson.la
-libplanjson_la_SOURCES = coll/plan/json.cpp coll/plan/json.hpp
+libplanjson_la_SOURCES = coll/plan/json.cpp coll/plan/json.hpp coll/plan/msccl.cpp coll/plan/msccl.hpp \
+	coll/plan/msccl_file.cpp coll/plan/msccl_file.hpp coll/plan/xml.cpp coll/plan/xml.hpp
 endif
 
 # For whoever changes the kernels and has a CUDA Toolkit.

@@ -132,8 +132,8 @@ const config::Row* find_row(const char* component, const char* name) noexcept {
     return nullptr;
 }
 
-const char* text_of(const config::Row& row) noexcept {
-    return values[&row - config::rows().data()];
+const char* const* place_of_text(const config::Row& row) noexcept {
+    return &values[&row - config::rows().data()];
 }
 
 void stop_refused(const char* component) noexcept {

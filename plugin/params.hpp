@@ -18,9 +18,9 @@ Status register_params(const char* component, const mca_base_component_t* owner)
 /// The row of that name, or null.
 const config::Row* find_row(const char* component, const char* name) noexcept;
 
-/// What Open MPI holds as the row's value now: tools may have written it since it was registered.
-/// Null when it was never registered.
-const char* text_of(const config::Row& row) noexcept;
+/// Where the address of the text is that Open MPI holds as the row's value now: tools may have
+/// written it since it was registered. The address is null when it was never registered.
+const char* const* place_of_text(const config::Row& row) noexcept;
 
 /// Ends the job because a parameter was refused: a component that merely failed to open would be
 /// left out in silence.

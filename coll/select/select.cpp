@@ -3,9 +3,9 @@
 #include "coll/select/select.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <cstdio>
-#include <limits>
 #include <string_view>
 
 #include "coll/select/fused.hpp"
@@ -15,23 +15,6 @@ namespace beeline::coll::select {
 namespace {
 
 using plan::Collective;
-
-/// The parameter of each collective, in the order of the collectives.
-constexpr int config::Params::*kParameters[plan::kCollectives] = {
-    &config::Params::coll_allreduce_algorithm,
-    &config::Params::coll_bcast_algorithm,
-    &config::Params::coll_reduce_algorithm,
-    &config::Params::coll_allgather_algorithm,
-    &config::Params::coll_reduce_scatter_algorithm,
-    &config::Params::coll_alltoall_algorithm,
-    &config::Params::coll_gather_algorithm,
-    &config::Params::coll_scatter_algorithm,
-    &config::Params::coll_scan_algorithm,
-    &config::Params::coll_exscan_algorithm,
-    &config::Params::coll_barrier_algorithm,
-    &config::Params::coll_neighbor_allgather_algorithm,
-    &config::Params::coll_neighbor_alltoall_algorithm,
-};
 
 constexpr const char* kDoesNotFold =
     "its results depend on how it divides the work (coll_beeline_reproducible)";
@@ -65,29 +48,13 @@ const config::Row* row_of(Collective collective) noexcept {
     return nullptr;
 }
 
-/// The words of each parameter, one by one.
-class Words {
- public:
-    Words() noexcept {
-        for (int number = 0; number < plan::kCollectives; ++number) {
-            const config::Row* row = row_of(static_cast<Collective>(number));
-            std::string_view words = row == nullptr ? "auto" : row->words;
-            for (std::string_view& word : words_[number]) {
-                const std::size_t end = std::min(words.find('|'), words.size());
-                word = words.substr(0, end);
-                words.remove_prefix(std::min(end + 1, words.size()));
-            }
-        }
+std::array<const config::Row*, plan::kCollectives> find_rows() noexcept {
+    std::array<const config::Row*, plan::kCollectives> table{};
+    for (int number = 0; number < plan::kCollectives; ++number) {
+        table[static_cast<std::size_t>(number)] = row_of(static_cast<Collective>(number));
     }
-    std::string_view of(Collective collective, int index) const noexcept {
-        const auto& words = words_[static_cast<int>(collective)];
-        return index < kMost ? words[index] : words[0];
-    }
-
- private:
-    static constexpr int kMost = 24;
-    std::string_view words_[plan::kCollectives][kMost];
-};
+    return table;
+}
 
 /// Slices worth trying: a pipeline gains little from more.
 constexpr int kMostSlices = 64;
@@ -112,6 +79,19 @@ Candidate estimate(const plan::Algorithm& algorithm, const Facts& facts,
             best.slices = slices;
             best.cost = cost;
             best.seconds = seconds;
+        }
+    }
+    return best;
+}
+
+/// The schedule that takes least; with a refusal when none can serve the call.
+Candidate best_schedule(const Facts& facts, const Settings& settings) noexcept {
+    Candidate best;
+    best.refusal = "no algorithm serves this call";
+    for (const plan::Algorithm* algorithm : plan::algorithms(facts.request.collective)) {
+        const Candidate one = estimate(*algorithm, facts, settings);
+        if (one.refusal == nullptr && (best.refusal != nullptr || one.seconds < best.seconds)) {
+            best = one;
         }
     }
     return best;
@@ -152,21 +132,19 @@ Candidate estimate_staged(const Facts& facts, const Settings& settings) noexcept
         staged.refusal = kDoesNotFold;
         return staged;
     }
-    if (!facts.bytes_known || plan::on_neighbors(collective)) {
+    // On host memory nothing is copied, whatever its length.
+    const bool copies = settings.memory() == Memory::kDevice;
+    if ((copies && !facts.bytes_known) || plan::on_neighbors(collective)) {
         staged.refusal = "not all ranks know its bytes";
         return staged;
     }
     Settings on_host = settings;
     on_host.no_gpu = true;
-    for (const plan::Algorithm* algorithm : plan::algorithms(collective)) {
-        const Candidate one = estimate(*algorithm, facts, on_host);
-        if (one.refusal == nullptr && (staged.seconds < 0 || one.seconds < staged.seconds)) {
-            staged.seconds = one.seconds;
-            staged.cost = one.cost;
-        }
-    }
+    const Candidate best = best_schedule(facts, on_host);
+    staged.cost = best.cost;
+    staged.seconds = best.seconds;
     const double bytes = staged_bytes(facts.request, facts.bytes);
-    if (settings.memory() == Memory::kDevice && bytes > 0) {
+    if (copies && bytes > 0) {
         const Link& link = settings.tuning->model.staging;
         staged.seconds += 2 * link.alpha + bytes * link.beta;
     }
@@ -206,34 +184,29 @@ Choice by_rule(const Facts& facts, const Settings& settings) noexcept {
     return {};
 }
 
-/// By the cost model.
+/// By the cost model. On host memory the model knows nothing that speaks against the previous
+/// module, whose algorithms are the same: only what was measured does.
 Choice cheapest(const Facts& facts, const Settings& settings) noexcept {
-    Choice best;
-    best.reason = "no algorithm serves this call";
-    double least = std::numeric_limits<double>::infinity();
-    const auto consider = [&](const Candidate& candidate) {
-        if (candidate.refusal == nullptr && candidate.seconds < least) {
-            best = {candidate.algorithm, candidate.slices, "the cheapest by the cost model", 0};
-            least = candidate.seconds;
-        }
-    };
-    for (const plan::Algorithm* algorithm : plan::algorithms(facts.request.collective)) {
-        consider(estimate(*algorithm, facts, settings));
+    constexpr const char* kReason = "the cheapest by the cost model";
+    const Candidate schedule = best_schedule(facts, settings);
+    const Candidate staged = estimate_staged(facts, settings);
+    if (schedule.refusal != nullptr && staged.refusal != nullptr) {
+        return {nullptr, 1, schedule.refusal, 0};
     }
-    consider(estimate_staged(facts, settings));
-    return best;
+    if (schedule.refusal != nullptr ||
+        (staged.refusal == nullptr && staged.seconds <= schedule.seconds)) {
+        return {nullptr, 1, kReason, 0};
+    }
+    return {schedule.algorithm, schedule.slices, kReason, 0};
 }
 
 }  // namespace
 
 std::string_view wanted(Collective collective, const config::Params& params) noexcept {
     // Asked for in every call: the table of parameters is searched once.
-    static const Words words;
-    return words.of(collective, wanted_index(collective, params));
-}
-
-int wanted_index(Collective collective, const config::Params& params) noexcept {
-    return params.*kParameters[static_cast<int>(collective)];
+    static const std::array<const config::Row*, plan::kCollectives> table = find_rows();
+    const config::Row* row = table[static_cast<std::size_t>(collective)];
+    return row == nullptr ? "auto" : config::nth_word(row->words, wanted_index(collective, params));
 }
 
 Choice choose(const Facts& facts, const Settings& settings) noexcept {

@@ -31,6 +31,28 @@ struct Choice {
     int line = 0;             ///< of the rule that decided; 0: none did
 };
 
+/// The parameter of each collective, in the order of the collectives.
+inline constexpr int config::Params::*kParameters[plan::kCollectives] = {
+    &config::Params::coll_allreduce_algorithm,
+    &config::Params::coll_bcast_algorithm,
+    &config::Params::coll_reduce_algorithm,
+    &config::Params::coll_allgather_algorithm,
+    &config::Params::coll_reduce_scatter_algorithm,
+    &config::Params::coll_alltoall_algorithm,
+    &config::Params::coll_gather_algorithm,
+    &config::Params::coll_scatter_algorithm,
+    &config::Params::coll_scan_algorithm,
+    &config::Params::coll_exscan_algorithm,
+    &config::Params::coll_barrier_algorithm,
+    &config::Params::coll_neighbor_allgather_algorithm,
+    &config::Params::coll_neighbor_alltoall_algorithm,
+};
+
+/// The index, among the parameter's words, of the one in force.
+inline int wanted_index(plan::Collective collective, const config::Params& params) noexcept {
+    return params.*kParameters[static_cast<int>(collective)];
+}
+
 /// The word of coll_<collective>_algorithm in force: "auto", "staged" or an algorithm's name.
 std::string_view wanted(plan::Collective collective, const config::Params& params) noexcept;
 
@@ -50,9 +72,6 @@ struct Candidate {
 
 /// All algorithms of the collective, in the order of the table, and host copies.
 std::vector<Candidate> candidates(const Facts& facts, const Settings& settings);
-
-/// The index of that word among the parameter's.
-int wanted_index(plan::Collective collective, const config::Params& params) noexcept;
 
 /// The candidates and the choice as lines for people.
 std::string explain(const Facts& facts, const Settings& settings);

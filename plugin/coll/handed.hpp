@@ -10,8 +10,9 @@
 
 namespace beeline::plugin::coll {
 
-/// All that the choice for a call on one communicator depends on where every rank knows the sizes:
-/// equal on all ranks, so remembering cannot make them differ.
+/// What tells the choice for a call on one communicator, from this rank's arguments: calls that are
+/// alike here are of the same facts, which are equal on all ranks. Sizes are 0 where a rank does
+/// not know them, or where no choice depends on them.
 struct Likeness {
     Entry entry = Entry::kCount;
     bool commutative = true;
@@ -32,7 +33,8 @@ class HandedOver {
  private:
     static constexpr std::size_t kKept = 8;
     static std::size_t slot(const Likeness& call) noexcept {
-        const std::size_t word = call.received ^ static_cast<std::size_t>(call.entry) << 20;
+        const std::size_t word =
+            call.received ^ call.sent ^ static_cast<std::size_t>(call.entry) << 20;
         return word * 0x9e3779b97f4a7c15ULL >> 61;
     }
     std::array<Likeness, kKept> kept_;

@@ -19,6 +19,7 @@ void construct(opal_object_t* object) noexcept {
     new (&module->schedules) Schedules;
     new (&module->handed) HandedOver;
     new (&module->blocking) ScheduleCall;
+    module->inside = false;
 }
 
 void destruct(opal_object_t* object) noexcept {

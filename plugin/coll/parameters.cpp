@@ -2,29 +2,37 @@
 // Following control variables.
 #include "plugin/coll/parameters.hpp"
 
-#include <cstring>
+#include <cstdio>
 #include <string_view>
 
-#include "coll/select/select.hpp"
-#include "config/config.hpp"
 #include "plugin/params.hpp"
 
 namespace beeline::plugin::coll {
 
 using beeline::coll::plan::Collective;
 
-void follow_parameter(Collective collective) noexcept {
-    static const config::Row* rows[beeline::coll::plan::kCollectives] = {};
-    const config::Row*& row = rows[static_cast<int>(collective)];
+namespace {
+
+const config::Row* row_of(Collective collective) noexcept {
+    char name[64];
+    std::snprintf(name, sizeof name, "%s_algorithm", beeline::coll::plan::to_string(collective));
+    return find_row("coll", name);
+}
+
+}  // namespace
+
+constinit std::atomic<const char* const*> followed_texts[beeline::coll::plan::kCollectives] = {};
+
+void follow_changed_parameter(Collective collective) noexcept {
+    const config::Row* row = row_of(collective);
     if (row == nullptr) {
-        char name[64];
-        std::snprintf(name, sizeof name, "%s_algorithm",
-                      beeline::coll::plan::to_string(collective));
-        row = find_row("coll", name);
+        return;
     }
-    const char* text = row == nullptr ? nullptr : text_of(*row);
-    if (text != nullptr && beeline::coll::select::wanted(collective, config::params()) != text) {
-        config::set(config::params(), *row, text);
+    const char* const* place = place_of_text(*row);
+    followed_texts[static_cast<int>(collective)].store(place, std::memory_order_relaxed);
+    if (*place != nullptr &&
+        beeline::coll::select::wanted(collective, config::params()) != *place) {
+        config::set(config::params(), *row, *place);
     }
 }
 

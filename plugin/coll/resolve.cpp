@@ -23,17 +23,4 @@ int count_peers(Peers peers, ompi_communicator_t* comm) noexcept {
     return 0;
 }
 
-bool is_significant(Who who, int root, ompi_communicator_t* comm) noexcept {
-    const bool inter = comm != nullptr && OMPI_COMM_IS_INTER(comm);
-    switch (who) {
-        case Who::kEveryone:
-            return true;
-        case Who::kRoot:
-            return inter ? root == MPI_ROOT : root == ompi_comm_rank(comm);
-        case Who::kOpposite:
-            return !inter || root >= 0;
-    }
-    return true;
-}
-
 }  // namespace beeline::plugin::coll

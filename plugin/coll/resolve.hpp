@@ -21,7 +21,18 @@ struct Buffers {
 int count_peers(Peers peers, ompi_communicator_t* comm) noexcept;
 
 /// True when this rank's argument counts; `root` as given to the call (0 in a call without one).
-bool is_significant(Who who, int root, ompi_communicator_t* comm) noexcept;
+inline bool is_significant(Who who, int root, ompi_communicator_t* comm) noexcept {
+    const bool inter = comm != nullptr && OMPI_COMM_IS_INTER(comm);
+    switch (who) {
+        case Who::kEveryone:
+            return true;
+        case Who::kRoot:
+            return inter ? root == MPI_ROOT : root == ompi_comm_rank(comm);
+        case Who::kOpposite:
+            return !inter || root >= 0;
+    }
+    return true;
+}
 
 /// Builds the buffer of one side, of which nothing is known but its arguments' places.
 template <Side S, class Arguments>

@@ -31,6 +31,9 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         Arguments arguments(a...);
         auto* module = reinterpret_cast<Module*>(std::get<kModule>(arguments));
         std::get<kModule>(arguments) = module->*Owner;
+        if (module->inside) {
+            return std::apply(module->*Function, arguments);
+        }
         Likeness likeness;
         const bool scheduled = may_be_scheduled(module, arguments, likeness);
         if (scheduled || may_be_on_device(arguments)) {
@@ -42,10 +45,18 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
             }
         }
         count_call(E, Way::kPassed);
-        return std::apply(module->*Function, arguments);
+        return pass_on(module, arguments);
     }
 
  private:
+    /// Collectives that the previous module calls on the way, all ranks alike, are its own affair.
+    static int pass_on(Module* module, const Arguments& arguments) {
+        module->inside = true;
+        const int outcome = std::apply(module->*Function, arguments);
+        module->inside = false;
+        return outcome;
+    }
+
     static ompi_communicator_t* comm_of(const Arguments& arguments) noexcept {
         if constexpr (S.comm >= 0) {
             return std::get<S.comm>(arguments);
@@ -62,36 +73,69 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         }
     }
 
-    /// Whether the likeness of a call can be told from its arguments alone, without knowing whose
-    /// are significant.
-    static constexpr bool kAlike =
-        kFamily.served && kFamily.sizes_known &&
-        (!kHasData || S.root < 0 || S.broadcast || S.send.type == S.receive.type) &&
-        (kFamily.cut == beeline::coll::plan::Cut::kEqual ||
-         kFamily.cut == beeline::coll::plan::Cut::kEven);
+    /// Each side is one count of one datatype.
+    static constexpr bool kPlain = kHasData && kFamily.sizes_known &&
+                                   (kFamily.cut == beeline::coll::plan::Cut::kEqual ||
+                                    kFamily.cut == beeline::coll::plan::Cut::kEven);
 
-    template <Side One>
-    static std::size_t bytes_of(const Arguments& arguments) noexcept {
-        return static_cast<std::size_t>(std::get<One.count>(arguments)) *
-               std::get<One.type>(arguments)->super.size;
+    static int root_of(const Arguments& arguments) noexcept {
+        if constexpr (S.root >= 0) {
+            return std::get<S.root>(arguments);
+        } else {
+            return 0;
+        }
     }
 
+    /// Whether the arguments of a side count on this rank.
+    template <Side One>
+    static bool counts(const Arguments& arguments) noexcept {
+        if constexpr (One.amount == Amount::kNothing) {
+            return false;
+        } else if constexpr (One.who == Who::kEveryone) {
+            return true;
+        } else {
+            return is_significant(One.who, root_of(arguments), comm_of(arguments));
+        }
+    }
+
+    /// Of all blocks of the side, or of one where all are alike.
+    template <Side One>
+    static std::size_t bytes_of(const Arguments& arguments) noexcept {
+        const auto count = std::get<One.count>(arguments);
+        std::size_t sum = 0;
+        if constexpr (std::is_pointer_v<decltype(count)>) {
+            const int blocks = count_peers(One.peers, comm_of(arguments));
+            for (int block = 0; block < blocks; ++block) {
+                sum += static_cast<std::size_t>(count[block]);
+            }
+        } else {
+            sum = static_cast<std::size_t>(count);
+        }
+        return sum * std::get<One.type>(arguments)->super.size;
+    }
+
+    /// Where no rank knows all sizes, the choice does not depend on them.
     static Likeness likeness_of(const Module* module, const Arguments& arguments) noexcept {
         Likeness call;
         call.entry = E;
         call.word = beeline::coll::select::wanted_index(kFamily.collective,
                                                         *module->schedules.settings().params);
-        if constexpr (S.root >= 0) {
-            call.root = std::get<S.root>(arguments);
-        }
-        if constexpr (kHasData) {
-            call.received = bytes_of<S.receive>(arguments);
-        }
+        call.root = root_of(arguments);
         if constexpr (S.in_place == InPlace::kSend) {
             call.in_place = std::get<S.send.address>(arguments) == MPI_IN_PLACE;
+        } else if constexpr (S.in_place == InPlace::kReceive) {
+            call.in_place = std::get<S.receive.address>(arguments) == MPI_IN_PLACE;
         }
-        if constexpr (S.send.amount != Amount::kNothing) {
-            call.sent = call.in_place ? 0 : bytes_of<S.send>(arguments);
+        if constexpr (kFamily.sizes_known && kHasData) {
+            if (counts<S.receive>(arguments) &&
+                !(S.in_place == InPlace::kReceive && call.in_place)) {
+                call.received = bytes_of<S.receive>(arguments);
+            }
+            if constexpr (S.send.amount != Amount::kNothing) {
+                if (counts<S.send>(arguments) && !(S.in_place == InPlace::kSend && call.in_place)) {
+                    call.sent = bytes_of<S.send>(arguments);
+                }
+            }
         }
         if (const ompi_op_t* op = operation_of(arguments); op != nullptr) {
             call.commutative = ompi_op_is_commute(const_cast<ompi_op_t*>(op));
@@ -105,39 +149,37 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
                 return false;
             }
             follow_parameter(kFamily.collective);
-        }
-        if constexpr (kAlike) {
             likeness = likeness_of(module, arguments);
             return !module->handed.holds(likeness);
         } else {
-            return kFamily.served;
+            return false;
         }
     }
 
-    /// Whether an argument may be a buffer that only a device can reach: what it says of one that
-    /// is not significant does no harm.
+    /// Whether an argument may be a buffer that only a device can reach.
     static bool may_be_on_device(const Arguments& arguments) noexcept {
-        // Where no driver is loaded, no buffer can be a device's.
+        // Where no driver is loaded, no buffer can be a device's. A list of blocks may lead
+        // anywhere.
         if (!kHasData || cuda::Driver::find() == nullptr) {
             return false;
         }
-        if constexpr (kAlike && kHasData) {
-            bool host = certainly_host<S.receive>(arguments);
-            if constexpr (S.send.amount != Amount::kNothing) {
-                host = host && (std::get<S.send.address>(arguments) == MPI_IN_PLACE ||
-                                certainly_host<S.send>(arguments));
-            }
-            return !host;
+        if constexpr (kPlain) {
+            return may_be_on_device<S.receive>(arguments) || may_be_on_device<S.send>(arguments);
         } else {
             return true;
         }
     }
 
     template <Side One>
-    static bool certainly_host(const Arguments& arguments) noexcept {
-        const void* address = std::get<One.address>(arguments);
-        return ompi_datatype_is_predefined(std::get<One.type>(arguments)) &&
-               memory::always_host(address);
+    static bool may_be_on_device(const Arguments& arguments) noexcept {
+        if constexpr (One.amount == Amount::kNothing) {
+            return false;
+        } else {
+            const void* address = std::get<One.address>(arguments);
+            return counts<One>(arguments) && address != MPI_IN_PLACE &&
+                   !(ompi_datatype_is_predefined(std::get<One.type>(arguments)) &&
+                     memory::always_host(address));
+        }
     }
 
     /// False when the previous module can serve the call as it is.
@@ -158,17 +200,14 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
     /// False when the previous module has to serve the call.
     static bool by_schedule(Module* module, Arguments& arguments, const Buffers& buffers,
                             const Likeness& likeness, int& outcome) {
-        int root = 0;
-        if constexpr (S.root >= 0) {
-            root = std::get<S.root>(arguments);
-        }
+        const int root = root_of(arguments);
         ompi_communicator_t* comm = comm_of(arguments);
         const auto prepare = [&](ScheduleCall& call) {
             const bool served = call.prepare(module->schedules, kFamily, buffers, root,
                                              operation_of(arguments), comm, F);
             if (served) {
                 count_schedule(E, call.algorithm());
-            } else if (kAlike && call.handed_over()) {
+            } else if (call.handed_over()) {
                 module->handed.remember(likeness);
             }
             return served;
@@ -231,7 +270,7 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
             return to_ompi(status);
         }
         point_at_copies(arguments, staged);
-        const int outcome = std::apply(module->*Function, arguments);
+        const int outcome = pass_on(module, arguments);
         return outcome != OMPI_SUCCESS ? outcome : to_ompi(staged.deliver());
     }
 
@@ -254,7 +293,7 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         point_at_copies(arguments, request->staged);
         ompi_request_t* inner = nullptr;
         std::get<kRequest>(arguments) = &inner;
-        if (const int outcome = std::apply(module->*Function, arguments); outcome != OMPI_SUCCESS) {
+        if (const int outcome = pass_on(module, arguments); outcome != OMPI_SUCCESS) {
             drop_request(request);
             return outcome;
         }

@@ -119,14 +119,14 @@ int find_word(std::string_view words, std::string_view text) noexcept {
     }
 }
 
+}  // namespace
+
 std::string_view nth_word(std::string_view words, int index) noexcept {
     for (; index > 0; --index) {
         words.remove_prefix(words.find('|') + 1);
     }
     return words.substr(0, words.find('|'));
 }
-
-}  // namespace
 
 std::span<const Row> rows() noexcept {
     return kRows;

@@ -51,6 +51,9 @@ struct Row {
 /// All rows, in table order.
 std::span<const Row> rows() noexcept;
 
+/// The word of a choice with this index, which must be one that set() stored.
+std::string_view nth_word(std::string_view words, int index) noexcept;
+
 /// The values in force in this process. Written at start only.
 Params& params() noexcept;
 

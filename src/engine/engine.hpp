@@ -127,7 +127,7 @@ class Engine {
         if (by_rdma_) {
             poll_rdma(events);
         }
-        return events;
+        return flowing() ? flow(events) : events;
     }
     /// Whether something may come by RDMA, from processes that need no processor of this node.
     bool by_rdma() const noexcept { return by_rdma_; }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every collective by every algorithm, with samples of forms, datatypes, operations, kinds of
 // memory, counts and roots, against a serial reference; then many under way at a time.
-//   coll_matrix [cases N] [seed N] [only CALL] [allgathers N] device
+//   coll_matrix [cases N] [seed N] [only CALL] [allgathers N] [list FILE] device
+// `list` appends to FILE a line "wanted COLLECTIVE ALGORITHM MEMORY" for each that there is, and
+// "ran ..." for each that this run met, where MEMORY is device, host or mixed.
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <string_view>
 
 #include "coll/plan/algorithm.hpp"
 #include "config/config.hpp"
 #include "tests/mpi/coll_groups.hpp"
+#include "tests/mpi/coll_served.hpp"
 #include "tests/mpi/harness.hpp"
 
 namespace beeline::test {
@@ -30,6 +34,10 @@ class Dice {
 constexpr gpu::Kind kKinds[] = {gpu::Kind::kDevice, gpu::Kind::kHost, gpu::Kind::kDevice,
                                 gpu::Kind::kManaged, gpu::Kind::kPinned};
 constexpr int kCounts[] = {1, 5, 0, 64, 1000, 3, 9000};
+
+/// The first samples of a call are ones that its algorithm can serve, one for each of these.
+constexpr const char* kMemories[] = {"device", "host", "mixed"};
+constexpr int kServable = static_cast<int>(std::size(kMemories));
 
 /// The calls that an algorithm of a collective serves.
 std::vector<Call> calls_of(std::string_view collective) {
@@ -55,6 +63,7 @@ class Matrix {
  public:
     Matrix(Harness& h, std::uint64_t seed)
         : h_(h),
+          nodes_(nodes_of_world()),
           dice_(seed),
           plain_(plain_groups(h.rank, h.ranks)),
           neighborhoods_(neighborhoods(h.rank, h.ranks)) {}
@@ -66,7 +75,7 @@ class Matrix {
     Matrix& operator=(const Matrix&) = delete;
 
     /// `cases` samples of each call by each algorithm that the parameter of its collective names.
-    void run_all(int cases, std::string_view only) {
+    void run_all(int cases, std::string_view only, const char* list) {
         for (const config::Row& row : config::rows()) {
             std::string_view name = row.name;
             constexpr std::string_view kSuffix = "_algorithm";
@@ -82,12 +91,14 @@ class Matrix {
                 words.remove_prefix(std::min(bar + 1, words.size()));
                 choose(row, word);
                 const Served counter(name, word);
+                served_ = {};
                 for (const Call call : calls_of(name)) {
                     if (only.empty() || only == to_string(call)) {
-                        run_call(call, cases);
+                        run_call(call, cases, counter);
                     }
                 }
                 check_served(name, word, counter.count(), only.empty());
+                note(list, name, word);
             }
             choose(row, "auto");
         }
@@ -160,6 +171,43 @@ class Matrix {
     }
 
  private:
+    /// What every algorithm can serve, on the whole world.
+    void make_servable(Case& facts, std::size_t& element, int number) {
+        element %= Elements::kMachine;
+        facts.count += facts.count == 0 ? 7 : 0;
+        // Of the kinds device and host, or a different one on each rank and side.
+        kind_ = number == 1 ? 1 : 0;
+        mixed_ = number == 2;
+        other_ = number == 2 ? 1 : 0;
+        const std::string_view name = to_string(facts.call);
+        facts.in_place = facts.in_place && !name.starts_with("alltoall");
+        if (word_.starts_with("fused_")) {
+            // One kernel serves blocking calls on what a GPU can combine.
+            facts.form = Form::kBlocking;
+            element = 0;
+        }
+    }
+
+    /// Appends to the list, on one rank, what there is and what ran.
+    void note(const char* list, std::string_view name, std::string_view word) const {
+        if (list == nullptr || h_.rank != 0 || word == "auto" || word == "staged") {
+            return;
+        }
+        if (std::FILE* file = std::fopen(list, "a"); file != nullptr) {
+            for (std::size_t memory = 0; memory < std::size(kMemories); ++memory) {
+                const auto line = [&](const char* what) {
+                    std::fprintf(file, "%s %s %s %s\n", what, std::string(name).c_str(),
+                                 std::string(word).c_str(), kMemories[memory]);
+                };
+                line("wanted");
+                if (served_[memory] > 0) {
+                    line("ran");
+                }
+            }
+            std::fclose(file);
+        }
+    }
+
     Case draw(Call call) {
         Case facts;
         facts.call = call;
@@ -197,22 +245,22 @@ class Matrix {
                    : facts.call != Call::kAlltoallw || (size > 1 && !facts.in_place);
     }
 
-    void run_call(Call call, int cases) {
+    void run_call(Call call, int cases, const Served& counter) {
         for (int number = 0; number < cases; ++number) {
             Case facts = draw(call);
             const auto& groups = on_neighbors(call) ? neighborhoods_ : plain_;
-            const bool world = !on_neighbors(call) && number % 2 == 0;
+            const bool servable = number < kServable;
+            const bool world = !on_neighbors(call) && (servable || number % 2 == 0);
             const Group& group = groups[world ? 0 : dice_.below(groups.size())];
             std::size_t element = dice_.below(elements_.size());
+            if (servable) {
+                make_servable(facts, element, number);
+            }
             if (word_ == "staged" && !stock_is_right(facts, group)) {
                 continue;
             }
             place(facts, group);
-            // The first is one that every algorithm can serve.
-            if (number == 0) {
-                element %= Elements::kMachine;
-                facts.count += facts.count == 0 ? 7 : 0;
-            }
+            const unsigned long long before = counter.count();
             covered_[0] += 1;
             covered_[1] += facts.in_place ? 1 : 0;
             covered_[2] += facts.gaps != 0 ? 1 : 0;
@@ -226,6 +274,9 @@ class Matrix {
                 const std::string wrong = running.check();
                 h_.check(outcome == MPI_SUCCESS && wrong.empty(), "by %s: error %d, %s",
                          word_.c_str(), outcome, wrong.c_str());
+            }
+            if (servable) {
+                served_[static_cast<std::size_t>(number)] += counter.count() - before;
             }
         }
     }
@@ -263,41 +314,6 @@ class Matrix {
         word_ = word;
     }
 
-    /// Counts what Beeline serves by an algorithm from now on.
-    class Served {
-     public:
-        Served(std::string_view collective, std::string_view word) {
-            int index = 0;
-            int count = 0;
-            const std::string name =
-                "coll_beeline_" + std::string(collective) + "_" + std::string(word);
-            if (MPI_T_pvar_get_index(name.c_str(), MPI_T_PVAR_CLASS_COUNTER, &index) ==
-                MPI_SUCCESS) {
-                MPI_T_pvar_session_create(&session_);
-                MPI_T_pvar_handle_alloc(session_, index, nullptr, &handle_, &count);
-            }
-        }
-        ~Served() {
-            if (handle_ != nullptr) {
-                MPI_T_pvar_handle_free(session_, &handle_);
-                MPI_T_pvar_session_free(&session_);
-            }
-        }
-        Served(const Served&) = delete;
-        Served& operator=(const Served&) = delete;
-        unsigned long long count() const {
-            unsigned long long value = 0;
-            if (handle_ != nullptr) {
-                MPI_T_pvar_read(session_, handle_, &value);
-            }
-            return value;
-        }
-
-     private:
-        MPI_T_pvar_session session_ = nullptr;
-        MPI_T_pvar_handle handle_ = nullptr;
-    };
-
     /// An algorithm that can serve the world was not passed over.
     void check_served(std::string_view name, std::string_view word, unsigned long long count,
                       bool all) {
@@ -307,6 +323,7 @@ class Matrix {
         }
         const coll::plan::Algorithm* algorithm = coll::plan::find(request.collective, word);
         request.size = h_.ranks;
+        request.node_of = nodes_;
         if (algorithm != nullptr && coll::plan::refuses(*algorithm, request) == nullptr) {
             h_.check(count > 0, "%s by %s was never used", std::string(name).c_str(),
                      std::string(word).c_str());
@@ -314,12 +331,14 @@ class Matrix {
     }
 
     Harness& h_;
+    std::vector<int> nodes_;  ///< of each rank, in the order in which they are met
     Dice dice_;
     Elements elements_;
     std::vector<Group> plain_;
     std::vector<Group> neighborhoods_;
     std::string word_ = "auto";
     int turn_ = 0;
+    std::array<unsigned long long, std::size(kMemories)> served_{};  ///< by the algorithm in force
     std::array<int, 5> covered_{};
     std::size_t kind_ = 0;
     bool mixed_ = false;
@@ -347,8 +366,10 @@ int main(int argc, char** argv) {
     const int seed = number_after(argc, argv, "seed", 1);
     const int allgathers = number_after(argc, argv, "allgathers", 0);
     std::string_view only;
+    const char* list = nullptr;
     for (int index = 1; index + 1 < argc; ++index) {
         only = std::string_view(argv[index]) == "only" ? argv[index + 1] : only;
+        list = std::string_view(argv[index]) == "list" ? argv[index + 1] : list;
     }
     if (h.rank == 0) {
         std::printf("seed %d\n", seed);
@@ -358,7 +379,7 @@ int main(int argc, char** argv) {
         if (allgathers > 0) {
             matrix.run_allgathers(allgathers);
         } else {
-            matrix.run_all(cases, only);
+            matrix.run_all(cases, only, list);
             matrix.check_covered(only.empty() && cases > 1);
             matrix.run_together(only.empty() ? 100 : 0);
             matrix.run_alternating(only.empty() ? 12 : 0);

@@ -102,7 +102,7 @@ tests_mpi_layouts_LDADD = libcore.la $(OMPI_LIBS)
 # The table of algorithms is compiled into the test.
 check_PROGRAMS += tests/mpi/coll_matrix
 tests_mpi_coll_matrix_SOURCES = tests/mpi/coll_matrix.cpp tests/mpi/coll_case.cpp tests/mpi/coll_case_calls.cpp tests/mpi/coll_case.hpp \
-	tests/mpi/coll_elements.cpp tests/mpi/coll_groups.cpp tests/mpi/coll_groups.hpp tests/mpi/harness.hpp
+	tests/mpi/coll_elements.cpp tests/mpi/coll_groups.cpp tests/mpi/coll_groups.hpp tests/mpi/coll_served.hpp tests/mpi/harness.hpp
 tests_mpi_coll_matrix_CPPFLAGS = $(mpi_test_cppflags)
 tests_mpi_coll_matrix_LDADD = libgpu.la libcore.la $(OMPI_LIBS)
 check_PROGRAMS += tests/mpi/coll_ledger

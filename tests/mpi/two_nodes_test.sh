@@ -101,9 +101,9 @@ expect "allreduce of device buffers" '^65536 .* yes' -n 4 "$bench" allreduce -d 
 expect "matching rules" '^OK' -n 4 "$top_builddir/tests/mpi/p2p_rules" host device
 # Collectives by every algorithm, on nodes with equal and with different numbers of ranks.
 matrix=$top_builddir/tests/mpi/coll_matrix
-expect "collectives, one rank a node" '^OK' --map-by node -n 2 "$matrix" cases 2 seed 21 device
-hosts=beeline-a:3,beeline-b:2 expect "collectives, three ranks and two" '^OK' -n 5 "$matrix" cases 2 seed 22 device
-hosts=beeline-a:1,beeline-b:3 expect "collectives, one rank and three" '^OK' -n 4 "$matrix" cases 2 seed 23 device
+expect "collectives, one rank a node" '^OK' --map-by node -n 2 "$matrix" cases 4 seed 21 device
+hosts=beeline-a:3,beeline-b:2 expect "collectives, three ranks and two" '^OK' -n 5 "$matrix" cases 4 seed 22 device
+hosts=beeline-a:1,beeline-b:3 expect "collectives, one rank and three" '^OK' -n 4 "$matrix" cases 4 seed 23 device
 hosts=
 # Reproducible reductions give the bits that they give on one node.
 one_node=$("$launch" --gpus 2 --timeout 60 --mca coll_beeline_reproducible 1 -n 4 "$top_builddir/tests/mpi/reproducible" device |

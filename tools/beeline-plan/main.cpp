@@ -55,10 +55,18 @@ int run(int argc, char** argv) {
         app.add_subcommand("show", "Show the candidates, the choice, its steps and a picture");
     add_show(*show_command, show_options);
 
-    std::string checked;
-    CLI::App* check_command = app.add_subcommand("check", "Prove the schedules in a JSON file");
-    check_command->add_option("file", checked, "What show --json wrote, or something like it")
+    CheckOptions check_options;
+    CLI::App* check_command =
+        app.add_subcommand("check", "Prove the schedules in a file: JSON, or MSCCL's XML");
+    check_command
+        ->add_option("file", check_options.file,
+                     "What show --json wrote, or something like it, or an MSCCL algorithm")
         ->required();
+    check_command->add_option("--json", check_options.json, "Write them into this file");
+    check_command->add_option("--svg", check_options.svg, "Draw them into this file");
+    check_command->add_option("--bytes", check_options.bytes, "Length, for the picture")
+        ->transform(CLI::AsSizeValue(false))
+        ->capture_default_str();
 
     try {
         app.parse(argc, argv);
@@ -71,7 +79,7 @@ int run(int argc, char** argv) {
     if (list_command->parsed()) {
         return list(listed);
     }
-    return show_command->parsed() ? show(show_options) : check(checked);
+    return show_command->parsed() ? show(show_options) : check(check_options);
 }
 
 }  // namespace

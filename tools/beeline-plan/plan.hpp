@@ -42,8 +42,16 @@ struct ShowOptions {
 /// Prints the candidates with their costs, the choice with its reason, and the steps.
 int show(const ShowOptions& options);
 
-/// Reads a document, proves what is in it and prints what was found; 1 when it is refused.
-int check(const std::string& file);
+struct CheckOptions {
+    std::string file;
+    std::size_t bytes = 1 << 20;  ///< of the vector or a block, for the picture
+    std::string svg;              ///< files to write; empty: none
+    std::string json;
+};
+
+/// Reads a document, JSON or MSCCL's XML, proves what is in it and prints what was found; 1 when it
+/// is refused.
+int check(const CheckOptions& options);
 
 /// Writes `text` to a file, or complains and returns false.
 bool write_file(const std::string& file, const std::string& text);

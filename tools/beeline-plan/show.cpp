@@ -9,6 +9,7 @@
 #include "coll/plan/algorithm.hpp"
 #include "coll/plan/draw.hpp"
 #include "coll/plan/json.hpp"
+#include "coll/plan/msccl.hpp"
 #include "coll/plan/timeline.hpp"
 #include "coll/plan/validate.hpp"
 #include "coll/select/select.hpp"
@@ -196,15 +197,18 @@ int show(const ShowOptions& options) {
     return written && verdict.ok() ? 0 : 1;
 }
 
-int check(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
+int check(const CheckOptions& options) {
+    std::ifstream in(options.file, std::ios::binary);
+    std::ostringstream stream;
+    stream << in.rdbuf();
     if (!in) {
-        complain("can't read " + file);
+        complain("can't read " + options.file);
         return 2;
     }
-    const plan::Imported imported = plan::from_json(text.str());
+    const std::string text = stream.str();
+    const std::size_t start = text.find_first_not_of(" \t\r\n");
+    const bool is_xml = start != std::string::npos && text[start] == '<';
+    const plan::Imported imported = is_xml ? plan::from_msccl(text) : plan::from_json(text);
     if (!imported.ok()) {
         std::printf("refused: %s\n", imported.problem.c_str());
         return 1;
@@ -212,7 +216,17 @@ int check(const std::string& file) {
     const plan::Schedule& first = imported.world[0];
     std::printf("proved: %s %s of %d ranks\n", to_string(first.collective), first.algorithm.c_str(),
                 first.size);
-    return 0;
+    const config::Params params;
+    const coll::select::Tuning tuning;
+    const plan::Timeline timeline = plan::simulate(imported.world, options.bytes,
+                                                   coll::select::rates_of({}, {&params, &tuning}));
+    const std::string title = std::string(to_string(first.collective)) + ", " + first.algorithm;
+    const bool written =
+        (options.svg.empty() ||
+         write_file(options.svg, plan::draw(imported.world, timeline, title))) &&
+        (options.json.empty() ||
+         write_file(options.json, plan::to_json(imported.world, imported.neighbors)));
+    return written ? 0 : 2;
 }
 
 }  // namespace beeline::tool

@@ -11,7 +11,7 @@ tests_model_coll_plan_test_LDADD = libvalidate.la libcore.la $(GTEST_LIBS) -lrap
 if HAVE_TOOL_LIBS
 check_PROGRAMS += tests/model/coll/document_test
 TESTS += tests/model/coll/document_test
-tests_model_coll_document_test_SOURCES = tests/model/coll/document_test.cpp \
+tests_model_coll_document_test_SOURCES = tests/model/coll/document_test.cpp tests/model/coll/msccl_test.cpp \
 	tests/model/coll/builders.hpp tests/support/main.cpp
 tests_model_coll_document_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_model_coll_document_test_LDADD = libplanjson.la libvalidate.la libcore.la $(GTEST_LIBS) -lrapidcheck

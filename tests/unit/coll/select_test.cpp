@@ -138,6 +138,27 @@ TEST(Select, HostCopiesServeWhereTheyAreCheapest) {
     EXPECT_NE(choose(unknown, settings_of(params)).algorithm, nullptr);
 }
 
+TEST(Select, OnHostMemoryOnlyWhatWasMeasuredReplacesThePreviousModule) {
+    const config::Params params;
+    Settings settings = settings_of(params);
+    settings.no_gpu = true;
+    for (const double bytes : {8.0, 65536.0, 64e6}) {
+        EXPECT_EQ(choose(facts_of(Collective::kAllreduce, 4, bytes), settings).algorithm, nullptr);
+    }
+    Facts unknown = facts_of(Collective::kAlltoall, 4, 0);
+    unknown.bytes_known = false;
+    EXPECT_EQ(choose(unknown, settings).algorithm, nullptr);
+    settings.no_gpu = false;
+    EXPECT_NE(choose(unknown, settings).algorithm, nullptr);
+    // A rule of a tuning file decides all the same.
+    settings.no_gpu = true;
+    Tuning tuning;
+    ASSERT_EQ(parse("beeline-tuning 1\nrule collective=allreduce algorithm=ring\n", "t", tuning),
+              "");
+    settings.tuning = &tuning;
+    EXPECT_STREQ(choose(facts_of(Collective::kAllreduce, 4, 8), settings).algorithm->name, "ring");
+}
+
 TEST(Select, OnlyFoldsAreReproducible) {
     config::Params params;
     params.coll_reproducible = true;
