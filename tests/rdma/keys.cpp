@@ -145,14 +145,14 @@ TEST_P(RealKeys, RevokedInTheMiddleOfATransfer) {
         Ticket send;
         Ticket receive;
         out.fill(content(kLarge, 2));
+        const auto begun = [&] {
+            return nodes[0].rdma_counters().rails[0].shares +
+                   nodes[1].rdma_counters().rails[0].shares;
+        };
+        const std::uint64_t before = begun();
         nodes.receive(1, receive, in);
         nodes.send(0, send, out);
-        const auto under_way = [&] {
-            return nodes[0].rdma_counters().rails[0].shares +
-                       nodes[1].rdma_counters().rails[0].shares >
-                   1;
-        };
-        while (!under_way()) {
+        while (begun() == before) {
             nodes.progress();
         }
         EXPECT_EQ(Keys::revoke(in.all().address), 1);
