@@ -138,7 +138,7 @@ TEST_P(RealKeys, RevokedOneCostsARegistration) {
 
 TEST_P(RealKeys, RevokedInTheMiddleOfATransfer) {
     with_devices(GetParam(), [](Rank& rank, Nodes& nodes, const test::LogCapture& log) {
-        constexpr std::size_t kLarge = 8 << 20;
+        constexpr std::size_t kLarge = 24 << 20;  // more than is posted at once
         transfer(nodes, rank, 1, kBytes);
         MessageMemory out(rank.driver(), Kind::kDevice, kLarge, 0, false);
         MessageMemory in(rank.driver(), Kind::kDevice, kLarge, 0, false);
