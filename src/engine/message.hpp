@@ -52,7 +52,7 @@ struct Arrived {
     std::span<const wire::Offer> offers;         ///< kOffers: those of device memory, best first
     bool put = false;                            ///< kOffers: the sender offers to write
     bool blocks = false;                         ///< kOffers: host memory, in shared memory blocks
-    wire::RdmaOffer rdma;                        ///< kOffers: no rails when not offered
+    wire::RdmaOffer rdma;                        ///< kOffers: nothing in it when not offered
     std::uint32_t sender_chunk = 0;  ///< kOffers, kUcxRendezvous: chunk the sender stages by
     mover::ucx::Payload payload;     ///< kUcxRendezvous
     Request* sender = nullptr;       ///< kSelf

@@ -39,6 +39,9 @@ void Engine::device_offers(Request& request, wire::Rts& rts) {
     }
     if (request.data_ == nullptr) {
         request.outcome.reason = protocol::Reason::kSenderLayout;
+        if (request.peer_->link == nullptr && !request.peer_->same_node) {
+            offer_rdma(request, rts);
+        }
         return;
     }
     protocol::IpcFacts facts;
