@@ -148,9 +148,10 @@ void print_rdma(unsigned rank) {
     for (std::size_t rail = 0; rail < counted.rail_count; ++rail) {
         std::fprintf(stderr,
                      "pml/beeline rank %u: rail %s: %" PRIu64 " parts of messages, %" PRIu64
-                     " bytes written, %" PRIu64 " bytes read\n",
+                     " bytes written, %" PRIu64 " bytes read, %" PRIu64 " small messages\n",
                      rank, counted.rails[rail].name, counted.rails[rail].shares,
-                     counted.rails[rail].written, counted.rails[rail].read);
+                     counted.rails[rail].written, counted.rails[rail].read,
+                     counted.rails[rail].messages);
     }
     if (counted.rail_count != 0) {
         std::fprintf(

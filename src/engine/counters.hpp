@@ -24,6 +24,7 @@ struct RdmaCounters {
     std::uint64_t retries = 0;           ///< messages moved again after a failure
     std::uint64_t flushes = 0;           ///< of writes into device memory
     std::uint64_t broken = 0;            ///< rails of a connection that failed
+    std::uint64_t closed = 0;            ///< connections that nobody used
     struct Rail {
         char name[64] = {};
         std::uint64_t written = 0;   ///< bytes

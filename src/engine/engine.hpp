@@ -160,6 +160,8 @@ class Engine {
     struct RdmaState;
     struct RdmaPeer;
     struct RdmaMove;
+    struct RdmaPart;
+    struct RdmaRelay;
     struct RdmaSlot;
     /// Shared memory that was offered to CUDA; empty `memory` when it was refused.
     struct Pinned {
@@ -362,6 +364,9 @@ class Engine {
     Status rdma_connection(RdmaPeer& to, bool may_start);
     bool open_end(RdmaPeer& to);
     void close_end(RdmaPeer& to);
+    bool is_unused(const RdmaPeer& peer) const noexcept;
+    void close_unused(RdmaPeer& peer);
+    void close_idle();
     void make_room();
     void send_end(RdmaPeer& to);
     void on_rdma_connect(const wire::RdmaConnect& message);
@@ -394,6 +399,18 @@ class Engine {
     void move_ended(RdmaMove& move);
     static void on_share_done(mover::verbs::Share* share, Status status);
 
+    // rdma_relay.cpp: through chunks, for memory that cannot be registered
+    bool may_relay(const memory::Pointer& side);
+    void start_relay(RdmaMove& move, std::uint8_t rails, std::uint64_t remote,
+                     const std::array<std::uint32_t, wire::kMaxRails>& keys, std::size_t bytes);
+    void poll_relays(int& events);
+    bool advance_relay(RdmaRelay& relay, int& events);
+    bool step_part(RdmaRelay& relay, RdmaPart& part);
+    void start_part(RdmaRelay& relay, RdmaPart& part);
+    void move_part(RdmaRelay& relay, RdmaPart& part);
+    void free_part(RdmaPart& part);
+    void tell_relayed(RdmaRelay& relay);
+
     // rdma_messages.cpp: small messages, and what large ones need to be said
     bool may_reach_by_rdma(const Peer& peer);
     unsigned message_rail(const RdmaPeer& to) const noexcept;
@@ -415,6 +432,7 @@ class Engine {
     void finish_arrived();
     void free_slot(Request& request);
     void on_rdma_failed(const wire::RdmaFailed& failed);
+    static bool waits_for_peer(const Request& request) noexcept;
     void may_be_lost(const Request& request);
     void give_up_lost();
 

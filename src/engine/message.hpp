@@ -53,7 +53,7 @@ struct Arrived {
     bool put = false;                            ///< kOffers: the sender offers to write
     bool push = false;                           ///< kOffers: the same, of data with gaps
     bool blocks = false;                         ///< kOffers: host memory, in shared memory blocks
-    wire::RdmaOffer rdma;                        ///< kOffers: no rails when not offered
+    wire::RdmaOffer rdma;                        ///< kOffers: nothing in it when not offered
     std::uint32_t sender_chunk = 0;  ///< kOffers, kUcxRendezvous: chunk the sender stages by
     mover::ucx::Payload payload;     ///< kUcxRendezvous
     Request* sender = nullptr;       ///< kSelf

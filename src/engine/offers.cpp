@@ -89,12 +89,17 @@ void Engine::device_offers(Request& request, wire::Rts& rts) {
     }
 }
 
-/// What there is for data with gaps: to pack it into the receiver's memory, or into a buffer on the
-/// device, which the receiver's data may have gaps for too.
+/// What there is for data with gaps: between nodes what RDMA can do; inside one to pack it into the
+/// receiver's memory, or into a buffer on the device, which the receiver's data may have gaps for
+/// too.
 void Engine::offer_packing(Request& request, wire::Rts& rts) {
     using protocol::Preference;
     const bool direct = request.outcome.reason == protocol::Reason::kDirect;
     request.outcome.reason = protocol::Reason::kSenderLayout;  // until it is known to be taken
+    if (request.peer_->link == nullptr && !request.peer_->same_node) {
+        offer_rdma(request, rts);
+        return;
+    }
     if (!direct || request.where_.context == nullptr || preference_ == Preference::kStaged) {
         return;
     }

@@ -20,8 +20,10 @@ using protocol::Reason;
 
 namespace {
 
-constexpr unsigned kEventsEvery = 4096;      // polls between two looks at asynchronous events
-constexpr unsigned kClockEvery = 256;        // polls between two looks at the clock, during tests
+constexpr unsigned kEventsEvery = 4096;  // polls between two looks at asynchronous events
+constexpr unsigned kClockEvery = 256;    // polls between two looks at the clock, during tests
+constexpr std::chrono::seconds kPingEvery{5};
+constexpr unsigned kIdleEvery = 1U << 14;    // polls between two looks for idle connections
 constexpr std::size_t kLeastMessage = 1024;  // holds everything that has no data
 static_assert(kLeastMessage >= wire::kMaxRtsBytes);
 
@@ -151,19 +153,26 @@ void Engine::drop_region(Request& request, bool failed) noexcept {
     }
 }
 
-/// Adds the sender's registered memory to an RTS for another node; false when there is none.
+/// Adds the sender's registered memory to an RTS for another node; false when there is none, which
+/// may still be offered to be written out.
 bool Engine::offer_rdma(Request& request, wire::Rts& rts) {
     using protocol::Preference;
-    if (preference_ == Preference::kStaged || request.peer_->rdma_refused ||
-        request.where_.kind != memory::Kind::kDevice || !start_rdma() ||
-        !rdma_->regions->may_register(request.where_, rdma_->ports)) {
-        return false;
-    }
-    if (register_memory(request, true) != Status::kOk) {
-        request.outcome.reason = Reason::kNotRegistered;
+    if (preference_ == Preference::kStaged || request.peer_->rdma_refused || !start_rdma()) {
         return false;
     }
     wire::Offer& offer = rts.offers[rts.offer_count];
+    if (request.data_ == nullptr || request.where_.kind != memory::Kind::kDevice ||
+        !rdma_->regions->may_register(request.where_, rdma_->ports) ||
+        register_memory(request, true) != Status::kOk) {
+        request.outcome.reason =
+            request.data_ == nullptr ? Reason::kSenderLayout : Reason::kNotRegistered;
+        if (may_relay(request.where_)) {
+            offer.type = wire::OfferType::kRdma;
+            offer.rdma.relays = 1;
+            ++rts.offer_count;
+        }
+        return false;
+    }
     offer.type = wire::OfferType::kRdma;
     offer.rdma.address = reinterpret_cast<std::uint64_t>(request.data_);
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
@@ -211,6 +220,13 @@ void Engine::consider_rdma(const Request& request, const Arrived& arrived, Ways&
             : where.kind == memory::Kind::kManaged                 ? Reason::kNotRegistered
             : request.outcome.bytes >= params_.pml_rdma_host_limit ? Reason::kDirect
                                                                    : Reason::kReceiverHost;
+        situation.sender.registers =
+            arrived.rdma.rails != 0 ? Reason::kDirect : Reason::kNotRegistered;
+        situation.sender.relays = arrived.rdma.relays != 0;
+        situation.receiver.relays =
+            arrived.rdma.rails != 0 &&
+            (situation.receiver.registers != Reason::kDirect || !situation.receiver.contiguous) &&
+            may_relay(where);
     }
 }
 
@@ -267,6 +283,9 @@ void Engine::poll_rdma(int& events) {
             ++events;
         }
     }
+    if (!state.relays.empty()) {
+        poll_relays(events);
+    }
     for (RdmaMove* move : std::exchange(state.failed, {})) {
         move_ended(*move);
         ++events;
@@ -317,6 +336,20 @@ void Engine::keep_time() {
     RdmaState& state = *rdma_;
     if (!state.lost.empty()) {
         give_up_lost();
+    }
+    if (table_.used() != 0 && Clock::now() >= state.ping_at) {
+        // What has died is found out even where nothing of ours is under way to it.
+        state.ping_at = Clock::now() + kPingEvery;
+        for (const auto& peer : state.peers) {
+            for (unsigned rail = 0; rail < state.rails.size(); ++rail) {
+                if ((peer->confirmed & bit(rail)) != 0) {
+                    state.lane->ping(peer->connection, rail);
+                }
+            }
+        }
+    }
+    if (params_.pml_rdma_idle != 0 && state.polls % kIdleEvery == 0) {
+        close_idle();
     }
     const auto grace = std::chrono::milliseconds(params_.pml_rdma_port_limit);
     for (unsigned rail = 0; rail < state.rails.size(); ++rail) {

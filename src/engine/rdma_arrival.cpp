@@ -72,10 +72,19 @@ void Engine::finish_arrived() {
                 status = done->second;
             }
         }
+        if (request->region_ != nullptr) {  // else it came through chunks
+            request->outcome.reason = Reason::kDirect;
+        }
         drop_region(*request);
-        request->outcome.reason = Reason::kDirect;
         receive_done(*request, status);
     }
+}
+
+/// Whether a request goes on when its peer says something, and not before.
+bool Engine::waits_for_peer(const Request& request) noexcept {
+    return request.kind_ == Request::Kind::kSend ? request.awaits_ == Request::Awaits::kAnswer ||
+                                                       request.awaits_ == Request::Awaits::kAck
+                                                 : request.awaits_ == Request::Awaits::kRdma;
 }
 
 /// Notes a request that waits for a peer to which no rail is left: only for so long.
@@ -95,10 +104,7 @@ void Engine::give_up_lost() {
     std::vector<RdmaState::Lost> still;
     for (const RdmaState::Lost& lost : std::exchange(rdma_->lost, {})) {
         Request* request = table_.find(lost.id);
-        const bool waits = request != nullptr && (request->kind_ == Request::Kind::kSend
-                                                      ? request->awaits_ == Request::Awaits::kAnswer
-                                                      : request->awaits_ == Request::Awaits::kRdma);
-        if (!waits) {
+        if (request == nullptr || !waits_for_peer(*request)) {
             continue;
         }
         if (now < lost.limit) {

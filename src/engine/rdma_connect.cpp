@@ -169,6 +169,37 @@ bool Engine::open_end(RdmaPeer& to) {
     return true;
 }
 
+/// Whether there is a connection that could be closed without harm.
+bool Engine::is_unused(const RdmaPeer& peer) const noexcept {
+    return peer.epoch != 0 && peer.state == RdmaPeer::State::kReady && peer.sends == 0 &&
+           peer.receives == 0 && peer.tests == 0;
+}
+
+/// Closes a connection, and tells the other end.
+void Engine::close_unused(RdmaPeer& peer) {
+    wire::RdmaRails message;
+    message.from = own_name();
+    message.epoch = peer.epoch;
+    message.peer_epoch = peer.peer_epoch;
+    message.closed = wire::detail::kRailBits;
+    close_end(peer);
+    control(*peer.peer, std::as_bytes(std::span(&message, 1)));
+}
+
+/// Closes the connections that nobody has used for pml_beeline_rdma_idle.
+void Engine::close_idle() {
+    const auto now = Clock::now();
+    for (const auto& peer : rdma_->peers) {
+        if (peer->used != peer->used_before || !is_unused(*peer)) {
+            peer->used_before = peer->used;
+            peer->idle_since = now;
+        } else if (now - peer->idle_since >= std::chrono::seconds(params_.pml_rdma_idle)) {
+            ++rdma_->counters.closed;
+            close_unused(*peer);
+        }
+    }
+}
+
 /// Closes the connection that was not used for longest, if there are as many as may be.
 void Engine::make_room() {
     const auto open = [&](const RdmaPeer& peer) { return peer.epoch != 0; };
@@ -176,22 +207,14 @@ void Engine::make_room() {
     std::size_t count = 0;
     for (const auto& peer : rdma_->peers) {
         count += open(*peer) ? 1 : 0;
-        if (open(*peer) && peer->state == RdmaPeer::State::kReady && peer->sends == 0 &&
-            peer->receives == 0 && peer->tests == 0 &&
-            (oldest == nullptr || peer->used < oldest->used)) {
+        if (is_unused(*peer) && (oldest == nullptr || peer->used < oldest->used)) {
             oldest = peer.get();
         }
     }
     if (count < static_cast<std::size_t>(params_.pml_rdma_connections) || oldest == nullptr) {
         return;
     }
-    wire::RdmaRails message;
-    message.from = own_name();
-    message.epoch = oldest->epoch;
-    message.peer_epoch = oldest->peer_epoch;
-    message.closed = wire::detail::kRailBits;
-    close_end(*oldest);
-    control(*oldest->peer, std::as_bytes(std::span(&message, 1)));
+    close_unused(*oldest);
 }
 
 /// Closes all rails: the shares under way end, and their messages are moved another way.

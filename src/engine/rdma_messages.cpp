@@ -75,6 +75,7 @@ bool Engine::say_by_rdma(Peer& peer, std::span<const std::byte> message) {
     parcel->owner = to;
     parcel->engine = this;
     parcel->done = on_said;
+    to->used = ++rdma_->messages;
     rdma_->lane->send(to->connection, rail, *parcel);
     return true;
 }

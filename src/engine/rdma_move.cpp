@@ -16,6 +16,7 @@
 #include "base/log.hpp"
 #include "engine/device_state.hpp"
 #include "engine/rdma_state.hpp"
+#include "protocol/rdma.hpp"
 #include "wire/codec.hpp"
 
 namespace beeline::engine {
@@ -61,11 +62,20 @@ Status Engine::take_rdma(Request& request, Ways& ways, bool read) {
         drop_region(request);
         return there;
     }
-    if (register_memory(request, request.where_.kind == memory::Kind::kDevice) != Status::kOk) {
+    const bool relays = read && !protocol::is_reached(situation.receiver);
+    if (!relays &&
+        register_memory(request, request.where_.kind == memory::Kind::kDevice) != Status::kOk) {
         situation.receiver.registers = Reason::kNotRegistered;
+        situation.receiver.relays = ways.rdma.rails != 0 && may_relay(request.where_);
         request.outcome.reason = Reason::kNotRegistered;
         return Status::kUnsupported;
     }
+    if (relays) {
+        request.outcome.reason =
+            situation.receiver.contiguous ? situation.receiver.registers : Reason::kReceiverLayout;
+    }
+    const mover::verbs::RailSet registered =
+        relays ? rdma_->relay_region->rails : request.region_->rails;
     RailBits usable = 0;
     RailBits up = 0;
     for (unsigned rail = 0; rail < rdma_->rails.size(); ++rail) {
@@ -74,7 +84,7 @@ Status Engine::take_rdma(Request& request, Ways& ways, bool read) {
             continue;
         }
         const bool offered = ways.rdma.rails == 0 || (ways.rdma.rails & bit(from.other[rail])) != 0;
-        if (offered && (request.region_->rails >> port.rail & 1U) != 0) {
+        if (offered && (registered >> port.rail & 1U) != 0) {
             usable |= bit(rail);
             up |= port.up ? bit(rail) : RailBits{0};
         }
@@ -139,10 +149,8 @@ void Engine::on_rdma_put(const wire::RdmaPut& put) {
     if (request->slot_ == put.immediate) {
         return;  // it has come before
     }
-    if (request->data_ == nullptr || put.bytes > request->buffer_.bytes) {
-        log_once(LogLevel::kError, "rdma.put",
-                 "a peer asks for more than a message has, or for one that it was not offered: "
-                 "ignored");
+    if (put.bytes > request->buffer_.bytes) {
+        log_once(LogLevel::kError, "rdma.put", "a peer asks for more than a message has: ignored");
         return;
     }
     if (!start_rdma()) {
@@ -173,8 +181,12 @@ void Engine::on_rdma_put(const wire::RdmaPut& put) {
         refuse_write(*request, put, Reason::kRdmaFailed);
         return;
     }
-    if (register_memory(*request, request->where_.kind == memory::Kind::kDevice) != Status::kOk ||
-        (ports_of(rdma_->rails, rails) & ~request->region_->rails) != 0) {
+    const mover::verbs::RailSet ports = ports_of(rdma_->rails, rails);
+    const bool direct =
+        request->data_ != nullptr &&
+        register_memory(*request, request->where_.kind == memory::Kind::kDevice) == Status::kOk &&
+        (ports & ~request->region_->rails) == 0;
+    if (!direct && (!may_relay(request->where_) || (ports & ~rdma_->relay_region->rails) != 0)) {
         refuse_write(*request, put, Reason::kNotRegistered);
         return;
     }
@@ -185,7 +197,11 @@ void Engine::on_rdma_put(const wire::RdmaPut& put) {
     move.immediate = put.immediate;
     ++to->sends;
     to->used = ++rdma_->messages;
-    start_shares(move, rails, put.address, keys, put.bytes);
+    if (direct) {
+        start_shares(move, rails, put.address, keys, put.bytes);
+    } else {
+        start_relay(move, rails, put.address, keys, put.bytes);
+    }
 }
 
 /// Asks that came while UCX still held the sender's data.
@@ -215,7 +231,11 @@ Status Engine::start_read(Request& request, Ways& ways, RdmaPeer& from, RailBits
             keys[rail] = ways.rdma.keys[from.other[rail]];
         }
     }
-    start_shares(move, rails, ways.rdma.address, keys, request.wanted_);
+    if (request.region_ != nullptr) {
+        start_shares(move, rails, ways.rdma.address, keys, request.wanted_);
+    } else {
+        start_relay(move, rails, ways.rdma.address, keys, request.wanted_);
+    }
     return Status::kOk;
 }
 
@@ -228,6 +248,7 @@ Engine::RdmaMove& Engine::take_move(Request& request, RdmaPeer& to, bool read) {
     move.request = &request;
     move.to = &to;
     move.read = read;
+    move.relayed = false;
     return move;
 }
 
@@ -297,7 +318,9 @@ void Engine::move_ended(RdmaMove& move) {
     Request& request = *ended.request;
     if (!ended.read) {
         --ended.to->sends;
-        request.outcome.reason = ended.failed ? Reason::kRdmaFailed : Reason::kDirect;
+        if (ended.failed || !ended.relayed) {
+            request.outcome.reason = ended.failed ? Reason::kRdmaFailed : Reason::kDirect;
+        }
         if (!ended.failed) {
             send_done(request, protocol::Path::kRdma, Status::kOk);
             return;

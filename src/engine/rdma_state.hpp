@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/piece.hpp"
 #include "engine/rdma_landings.hpp"
 #include "engine/ways.hpp"
 #include "mover/verbs/connection.hpp"
@@ -63,9 +64,11 @@ struct Engine::RdmaPeer {
     std::array<std::uint32_t, wire::kMaxRails> test_keys{};
     /// By rail of this process: the peer's rail that it is connected to; kNoRail: none.
     std::array<std::uint8_t, wire::kMaxRails> other{};
-    RailBits confirmed = 0;         ///< rails by which the other end has had the own pattern
-    std::size_t message_bytes = 0;  ///< largest message that it takes
-    std::uint64_t used = 0;         ///< when, in messages
+    RailBits confirmed = 0;          ///< rails by which the other end has had the own pattern
+    std::size_t message_bytes = 0;   ///< largest message that it takes
+    std::uint64_t used = 0;          ///< when, in messages
+    std::uint64_t used_before = 0;   ///< the same at `idle_since`
+    Clock::time_point idle_since{};  ///< when that was looked at, and had changed
     std::array<std::array<mover::verbs::Share, mover::verbs::kChannels>, wire::kMaxRails>
         test_shares;
     std::array<unsigned, wire::kMaxRails> test_told{};  ///< ends of patterns that came
@@ -94,7 +97,34 @@ struct Engine::RdmaMove {
     std::uint64_t receiver_request = 0;  ///< of a write
     std::uint32_t immediate = 0;         ///< of a write
     bool read = false;
+    bool relayed = false;  ///< through chunks of this process
     std::array<mover::verbs::Share, wire::kMaxRails> shares;
+};
+
+/// One chunk of such a message.
+struct Engine::RdmaPart {
+    enum class State : std::uint8_t {
+        kFree,
+        kCopying,  ///< into the chunk, to be written; out of it, after a read
+        kMoving,   ///< the card is at it
+        kMoved,
+    };
+    State state = State::kFree;
+    Piece piece;
+    mover::verbs::Share share;
+};
+
+/// A move by way of pinned chunks of this process.
+struct Engine::RdmaRelay {
+    RdmaMove* move = nullptr;
+    RailBits rails = 0;
+    unsigned rail = 0;  ///< of the last part
+    bool telling = false;
+    std::uint64_t remote = 0;
+    std::array<std::uint32_t, wire::kMaxRails> keys{};
+    std::size_t bytes = 0;
+    std::size_t started = 0;
+    std::vector<RdmaPart> parts;
 };
 
 /// A receive that is being written to: what immediates name.
@@ -127,6 +157,9 @@ struct Engine::RdmaState {
     std::vector<RdmaSlot> slots;
     std::vector<std::uint32_t> free_slots;
     std::vector<std::unique_ptr<RdmaMove>> free_moves;
+    std::vector<std::unique_ptr<RdmaRelay>> relays;
+    mover::verbs::Region* relay_region = nullptr;  ///< the staging pool; null: the cards refuse
+    bool relay_tried = false;
     std::vector<RdmaPeer*> changed;   ///< to be looked at after the lane's poll
     std::deque<wire::RdmaPut> early;  ///< while UCX still holds the sender's data
     Landings landings{wire::kMaxRails * kPatternBytes};
@@ -144,6 +177,7 @@ struct Engine::RdmaState {
     std::array<Clock::time_point, wire::kMaxRails> down_since{};
     std::size_t moves = 0;  ///< under way
     unsigned polls = 0;
+    Clock::time_point ping_at{};
     bool closing = false;
     bool said_again = false;  ///< a connection was closed, and what was under way said again
     RdmaCounters counters;

@@ -213,11 +213,11 @@ void Engine::rails_changed(RdmaPeer& to) {
         end_test(to);
     }
     if (!any_connected(to)) {
-        for (const RdmaSlot& slot : rdma_->slots) {
-            if (slot.request != nullptr && slot.from == &to) {
-                may_be_lost(*slot.request);
+        table_.for_each([&](const Request& request) {
+            if (request.peer_ == to.peer && waits_for_peer(request)) {
+                may_be_lost(request);
             }
-        }
+        });
     }
     for (PendingWays& waiting : std::exchange(to.waiting, {})) {
         take_way(*waiting.request, waiting.ways);

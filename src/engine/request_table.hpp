@@ -48,6 +48,15 @@ class RequestTable {
         entry.next = free_;
         free_ = index;
     }
+    /// Calls `visit` with each request.
+    template <class Visit>
+    void for_each(Visit&& visit) const {
+        for (const Entry& entry : entries_) {
+            if (entry.request != nullptr) {
+                visit(*entry.request);
+            }
+        }
+    }
     std::size_t size() const noexcept { return entries_.size(); }
     /// Ids given out and not removed.
     std::size_t used() const noexcept { return used_; }

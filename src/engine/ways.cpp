@@ -44,7 +44,7 @@ Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) noexcept 
     situation.receiver.contiguous = request.data_ != nullptr;
     situation.receiver.exports = where.ipc_capable ? Reason::kDirect : Reason::kNotExportable;
     situation.receiver.maps = direct == Reason::kRefused ? direct : Reason::kDirect;
-    if (arrived.rdma.rails != 0) {
+    if (arrived.rdma.rails != 0 || arrived.rdma.relays != 0) {
         consider_rdma(request, arrived, ways);
     }
     if (!arrived.offers.empty() || arrived.put || arrived.push) {
@@ -60,8 +60,9 @@ Engine::Ways Engine::ways_of(Request& request, const Arrived& arrived) noexcept 
 void Engine::tell(Request& request, Ways& ways) {
     const wire::OfferType best = ways.direct.type != wire::OfferType::kNone   ? ways.direct.type
                                  : ways.bounce.type != wire::OfferType::kNone ? ways.bounce.type
-                                 : ways.rdma.rails != 0 ? wire::OfferType::kRdma
-                                                        : wire::OfferType::kNone;
+                                 : ways.rdma.rails != 0 || ways.rdma.relays != 0
+                                     ? wire::OfferType::kRdma
+                                     : wire::OfferType::kNone;
     if (best == wire::OfferType::kNone || ways.told) {
         return;
     }

@@ -14,7 +14,7 @@ namespace beeline::engine {
 struct Engine::Ways {
     wire::Offer direct;        ///< kIpc, kVmm or kPool; kNone when not offered
     wire::Offer bounce;        ///< the same for kBounce
-    wire::RdmaOffer rdma;      ///< no rails: not offered
+    wire::RdmaOffer rdma;      ///< nothing in it: not offered
     bool rdma_waited = false;  ///< for a connection: not for another one
     unsigned rdma_failed = 0;  ///< attempts that did
     protocol::Situation situation;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "memory/pointer.hpp"
@@ -25,6 +26,10 @@ class StagingPool {
     /// `side` is the memory it is to serve: the pool is registered with CUDA for the first on a
     /// device. `leave` chunks stay for others.
     std::byte* take(const Pointer& side, std::size_t leave = 0) noexcept;
+    /// All chunks; empty before the first was taken.
+    std::span<std::byte> memory() const noexcept {
+        return {base_, base_ != nullptr ? chunk_bytes_ * chunks_ : 0};
+    }
     /// Whether the chunks are registered with CUDA.
     bool pinned() const noexcept { return registered_; }
     void give_back(std::byte* chunk) noexcept { free_.push_back(chunk); }

@@ -38,6 +38,7 @@ struct Side {
     Reason exports = Reason::kNotExportable;  ///< its memory can be mapped by a process of the node
     Reason maps = Reason::kDirect;            ///< it can map the other side's memory
     Reason registers = Reason::kDirect;       ///< its memory can be registered with RDMA devices
+    bool relays = false;                      ///< where not: pinned chunks of its own can be
 };
 
 /// A message between two processes. Both sides of it, looking at the same offers, see the same.

@@ -10,15 +10,16 @@ constinit const Protocol rdma_read{
     "rdma_read",
     Stage::kOffer,
     Path::kRdma,
-    "device memory at the sender, in a row; RDMA devices on both nodes that take both memories",
-    "The receiver's network card reads the sender's memory; no host copy, and the sender's CPU has "
-    "no part in it.",
+    "device memory at the sender, in a row; RDMA devices on both nodes that take it",
+    "The receiver's network card reads the sender's memory; no host copy but at a receiver whose "
+    "own memory the card does not take, and the sender's CPU has no part in it.",
     [](const Situation& situation, const Limits&) noexcept {
-        return !situation.sender.on_device ? Reason::kSenderHost : rdma_obstacle(situation);
+        return !situation.sender.on_device ? Reason::kSenderHost
+                                           : rdma_obstacle(situation, situation.receiver);
     },
     [](const Situation& situation, const Costs& costs) noexcept {
         // RTS and the read.
-        return costs.ucx.latency + costs.rdma_read.message(situation.bytes);
+        return costs.ucx.latency + rdma_time(situation, situation.receiver, costs.rdma_read, costs);
     },
 };
 

@@ -10,13 +10,16 @@ constinit const Protocol rdma_write{
     "rdma_write",
     Stage::kOffer,
     Path::kRdma,
-    "device memory on a side, in a row; RDMA devices on both nodes that take both memories",
+    "device memory on a side; RDMA devices on both nodes that take the receiver's memory, in a row",
     "The sender's network card writes into the receive buffer, over several rails when it is "
-    "large; no host copy, and the receiver's CPU has no part in it.",
-    [](const Situation& situation, const Limits&) noexcept { return rdma_obstacle(situation); },
+    "large; no host copy but at a sender whose own memory the card does not take, and the "
+    "receiver's CPU has no part in it.",
+    [](const Situation& situation, const Limits&) noexcept {
+        return rdma_obstacle(situation, situation.sender);
+    },
     [](const Situation& situation, const Costs& costs) noexcept {
         // RTS, the place to write to, and the write.
-        return 2 * costs.ucx.latency + costs.rdma.message(situation.bytes);
+        return 2 * costs.ucx.latency + rdma_time(situation, situation.sender, costs.rdma, costs);
     },
 };
 

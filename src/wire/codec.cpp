@@ -79,7 +79,8 @@ bool read_offer(std::uint8_t type, std::span<const std::byte> payload, std::uint
         case OfferType::kRdma:
             out.type = OfferType::kRdma;
             return read_exactly(payload, out.rdma) &&
-                   out.rdma.address <= UINT64_MAX - message_bytes && out.rdma.rails != 0 &&
+                   out.rdma.address <= UINT64_MAX - message_bytes &&
+                   (out.rdma.rails | out.rdma.relays) != 0 &&
                    (out.rdma.rails & ~detail::kRailBits) == 0;
         case OfferType::kNone:
             return false;

@@ -15,7 +15,7 @@ static_assert(
     "headers are copied as they lie in memory; a big-endian machine needs a swapping codec");
 
 /// Raised with every change of a layout or a meaning below; ranks of one job must agree on it.
-inline constexpr std::uint8_t kVersion = 6;
+inline constexpr std::uint8_t kVersion = 7;
 
 /// Limits that a decoder enforces on what peers claim.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 56;
@@ -134,7 +134,8 @@ struct RdmaOffer {
     std::uint64_t address = 0;
     std::array<std::uint32_t, kMaxRails> keys{};  ///< remote keys, by rail of the sender
     std::uint8_t rails = 0;                       ///< bits: the rails that have a key
-    std::array<std::uint8_t, 7> reserved{};
+    std::uint8_t relays = 0;  ///< not 0: the sender can write it out even without any
+    std::array<std::uint8_t, 6> reserved{};
 };
 
 /// kPut and kPush have no payload: the sender can write into memory that the receiver names. Nor

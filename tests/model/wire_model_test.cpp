@@ -82,7 +82,8 @@ void check_sound(const Rts& rts) {
                   offer.type == OfferType::kPut || offer.type == OfferType::kRdma ||
                   offer.type == OfferType::kShm || offer.type == OfferType::kPush);
         if (offer.type == OfferType::kRdma) {
-            RC_ASSERT(offer.rdma.rails != 0 && offer.rdma.rails < 1U << kMaxRails);
+            RC_ASSERT((offer.rdma.rails | offer.rdma.relays) != 0 &&
+                      offer.rdma.rails < 1U << kMaxRails);
             RC_ASSERT(offer.rdma.address + rts.envelope.bytes >= offer.rdma.address);
         } else if (offer.type == OfferType::kBounce) {
             RC_ASSERT(offer.ipc.detail >= 1 && offer.ipc.detail <= kMaxChunkBytes);

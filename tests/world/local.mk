@@ -48,7 +48,7 @@ tests_world_rdma_test_SOURCES = tests/world/device_memory.cpp tests/world/device
 	tests/world/fake_verbs.cpp tests/world/fake_verbs.hpp tests/world/message_memory.cpp \
 	tests/world/message_memory.hpp tests/world/processes.cpp tests/world/processes.hpp \
 	tests/world/rdma_fault_test.cpp tests/world/rdma_messages_test.cpp tests/world/rdma_nodes.hpp \
-	tests/world/rdma_test.cpp
+	tests/world/rdma_relay_test.cpp tests/world/rdma_test.cpp
 tests_world_rdma_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CFLAGS)
 tests_world_rdma_test_LDADD = libcore.la $(GTEST_LIBS)
 EXTRA_tests_world_rdma_test_DEPENDENCIES = libcuda.la libbeeline_kernels.la

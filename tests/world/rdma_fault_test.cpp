@@ -10,7 +10,9 @@ namespace {
 
 TEST(EngineRdmaFault, WithoutCardsAtTheOtherSideItIsStaged) {
     with_cards(1, [](Rank& rank) {
-        Nodes nodes(params_for(), 2, false);
+        Hardware hardware;
+        hardware.second = &no_cards();
+        Nodes nodes(params_for(), 2, hardware);
         for (unsigned number = 0; number < 3; ++number) {
             const Ends ends = transfer(nodes, rank, number, kBytes);
             EXPECT_EQ(ends.received.path, Path::kStaged);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include "engine/address.hpp"
 #include "memory/copy.hpp"
@@ -43,17 +44,29 @@ inline const mover::verbs::Api& no_cards() {
     return api;
 }
 
+/// What engines have for cards.
+struct Hardware {
+    const mover::verbs::Api* api = &FakeCards::api();
+    const mover::verbs::Api* second = nullptr;  ///< the second engine's, where that has others
+    const char* devices[2] = {"", ""};          ///< pml_beeline_rdma_devices, by engine
+};
+
 /// Engines that take each other for processes of different nodes.
 class Nodes {
  public:
-    explicit Nodes(const config::Params& params, int count = 2, bool second_has_cards = true)
+    explicit Nodes(const config::Params& params, int count = 2, const Hardware& hardware = {})
         : count_(count) {
         for (int side = 0; side < count; ++side) {
-            auto made = engine::Engine::create(params, 0);
+            config::Params own = params;
+            if (side < 2) {
+                const std::string_view devices = hardware.devices[side];
+                devices.copy(own.pml_rdma_devices.data(), own.pml_rdma_devices.size() - 1);
+            }
+            auto made = engine::Engine::create(own, 0);
             EXPECT_TRUE(made.ok());
             engines_[side] = std::move(*made);
-            engines_[side]->use_verbs(side != 1 || second_has_cards ? &FakeCards::api()
-                                                                    : &no_cards());
+            engines_[side]->use_verbs(side == 1 && hardware.second != nullptr ? hardware.second
+                                                                              : hardware.api);
         }
         for (int side = 0; side < count; ++side) {
             for (int one = 0; one < count; ++one) {
@@ -78,7 +91,8 @@ class Nodes {
         }
         for (int side = 0; side < count_; ++side) {
             engines_[side]->remove_communicator(communicators_[side]);
-            engines_[side]->close_peers(nullptr);
+            closing_ = this;  // what is closed wants an answer of the other end
+            engines_[side]->close_peers([] { closing_->progress(); });
         }
         for (auto& engine : engines_) {
             if (engine != nullptr) {
@@ -129,6 +143,7 @@ class Nodes {
 
  private:
     static constexpr int kMost = 3;
+    static inline Nodes* closing_ = nullptr;
     int count_;
     std::unique_ptr<engine::Engine> engines_[kMost];
     engine::Peer* peers_[kMost][kMost] = {};

@@ -80,8 +80,11 @@ TEST(EngineRdmaWays, HostMemoryOnOneSideIsRegisteredForLargeMessages) {
                       Path::kRdma);
             EXPECT_EQ(transfer(nodes, rank, ++number, 300000, host, Kind::kDevice).sent.path,
                       Path::kRdma);
-            EXPECT_EQ(transfer(nodes, rank, ++number, 30000, Kind::kDevice, host).received.path,
-                      Path::kStaged);
+            // What is not worth that is read into a chunk, which is registered for good.
+            const engine::Outcome read =
+                transfer(nodes, rank, ++number, 30000, Kind::kDevice, host).received;
+            EXPECT_EQ(read.path, Path::kRdma);
+            EXPECT_EQ(read.reason, Reason::kReceiverHost);
             EXPECT_EQ(transfer(nodes, rank, ++number, 30000, host, Kind::kDevice).received.path,
                       Path::kStaged);
         }
@@ -184,6 +187,26 @@ TEST(EngineRdmaWays, ConnectionsAreBounded) {
             EXPECT_LE(FakeCards::pairs(), 12U)
                 << "two ends on two rails, and one at most left over";
         }
+        EXPECT_EQ(log.lines().size(), 0U);
+    });
+}
+
+// A connection that nobody uses is closed, and made anew when it is wanted.
+TEST(EngineRdmaWays, IdleConnectionsAreClosed) {
+    with_cards(1, [](Rank& rank) {
+        const test::LogCapture log(LogLevel::kWarning);
+        config::Params params = params_for();
+        params.pml_rdma_idle = 1;
+        Nodes nodes(params);
+        transfer(nodes, rank, 1, kBytes);
+        nodes.progress_for(3 << 14);
+        EXPECT_EQ(FakeCards::pairs(), 4U);
+        while (nodes[0].rdma_counters().closed + nodes[1].rdma_counters().closed == 0) {
+            nodes.progress();
+        }
+        nodes.progress_for(100);
+        EXPECT_EQ(FakeCards::pairs(), 0U);
+        EXPECT_EQ(transfer(nodes, rank, 2, kBytes).received.path, Path::kRdma);
         EXPECT_EQ(log.lines().size(), 0U);
     });
 }

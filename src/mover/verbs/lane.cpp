@@ -117,9 +117,15 @@ void Lane::send(Connection& connection, unsigned rail, Parcel& parcel) noexcept 
 
 /// Tells the other end that it may send more, when it has had nothing from here for long.
 void Lane::say_credits(Connection& connection, unsigned rail) noexcept {
+    const Link& link = connection.links[rail];
+    if (2 * link.owed >= link.granted) {
+        ping(connection, rail);
+    }
+}
+
+void Lane::ping(Connection& connection, unsigned rail) noexcept {
     Link& link = connection.links[rail];
-    if (link.state != Link::State::kConnected || link.word_under_way ||
-        2 * link.owed < link.granted) {
+    if (link.state != Link::State::kConnected || link.word_under_way || link.allowed == 0) {
         return;
     }
     link.word_under_way = true;

@@ -94,6 +94,9 @@ class Lane {
     void give_back(Parcel& parcel) noexcept;
     /// As start().
     void send(Connection& connection, unsigned rail, Parcel& parcel) noexcept;
+    /// Sends a message without anything in it, unless one is under way: the other end's card
+    /// answers as long as its process lives, whatever that does.
+    void ping(Connection& connection, unsigned rail) noexcept;
     /// Memory that messages come into on a rail; empty before the first connection, or for good.
     std::span<std::byte> landing(unsigned rail) const noexcept;
 

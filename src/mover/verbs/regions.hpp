@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
 #include "memory/pointer.hpp"
 #include "mover/verbs/device.hpp"
@@ -91,7 +92,8 @@ class Regions {
 
     /// Registers host memory (pinned staging, receive slots) on all of `rails` or fails with
     /// kNoMemory or kUnsupported, logged. Not counted against the bounds. In use until remove().
-    Result<Region*> add_host(void* base, std::size_t bytes, RailSet rails) noexcept;
+    Result<Region*> add_host(void* base, std::size_t bytes, RailSet rails,
+                             LogLevel level = LogLevel::kWarning) noexcept;
     void remove(Region* region) noexcept;
 
     /// Whether a card on one of `rails` may reach memory of this kind, as far as known: false once

@@ -179,7 +179,8 @@ void Regions::deregister(Entry& entry) noexcept {
     entry.keys = {};
 }
 
-Result<Region*> Regions::add_host(void* base, std::size_t bytes, RailSet rails) noexcept {
+Result<Region*> Regions::add_host(void* base, std::size_t bytes, RailSet rails,
+                                  LogLevel level) noexcept {
     auto made = std::make_unique<Entry>();
     made->base = reinterpret_cast<std::uint64_t>(base);
     made->bytes = bytes;
@@ -194,7 +195,9 @@ Result<Region*> Regions::add_host(void* base, std::size_t bytes, RailSet rails) 
             handle = register_host(*port, base, bytes, limits_.allowed.relaxed_ordering, refusal);
         }
         if (handle == nullptr) {
-            report_refusal(refusal, port->name.c_str(), "the card is not used");
+            if (level == LogLevel::kWarning) {
+                report_refusal(refusal, port->name.c_str(), "the card is not used");
+            }
             deregister(*made);
             return fail(refusal);
         }

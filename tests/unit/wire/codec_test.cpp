@@ -55,7 +55,7 @@ TEST(Codec, TheBytesOfAnEagerHeader) {
     eager.common.context = 0x01020304;
     eager.envelope = Envelope{2, -1, 0x0A0B0C0D, 0, 0x10, kId};
     const unsigned char expected[40] = {
-        1,    6,    1,    0,    4,    3,    2,    1,     // common
+        1,    7,    1,    0,    4,    3,    2,    1,     // common
         2,    0,    0,    0,    0xFF, 0xFF, 0xFF, 0xFF,  // source, tag
         0x0D, 0x0C, 0x0B, 0x0A, 0,    0,    0,    0,     // sequence
         0x10, 0,    0,    0,    0,    0,    0,    0,     // bytes
