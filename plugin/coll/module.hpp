@@ -20,8 +20,8 @@ struct Module {
     Schedules schedules;
     HandedOver handed;
     ScheduleCall blocking;  ///< of the blocking calls, which follow one another
-    /// A previous module serves a call: what it calls on the way is on host memory of its own, or on
-    /// what was looked at.
+    /// A previous module serves a call: what it calls on the way is on host memory of its own, or
+    /// on what was looked at.
     bool inside = false;
 };
 

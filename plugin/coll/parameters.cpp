@@ -13,10 +13,19 @@ using beeline::coll::plan::Collective;
 
 namespace {
 
+/// Searched once: where an algorithm is named, as beeline-tune does, this is asked in every call.
 const config::Row* row_of(Collective collective) noexcept {
-    char name[64];
-    std::snprintf(name, sizeof name, "%s_algorithm", beeline::coll::plan::to_string(collective));
-    return find_row("coll", name);
+    static constinit std::atomic<const config::Row*> rows[beeline::coll::plan::kCollectives] = {};
+    std::atomic<const config::Row*>& kept = rows[static_cast<int>(collective)];
+    const config::Row* row = kept.load(std::memory_order_relaxed);
+    if (row == nullptr) {
+        char name[64];
+        std::snprintf(name, sizeof name, "%s_algorithm",
+                      beeline::coll::plan::to_string(collective));
+        row = find_row("coll", name);
+        kept.store(row, std::memory_order_relaxed);
+    }
+    return row;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 
 #include "coll/select/fused.hpp"
@@ -53,6 +54,25 @@ const beeline::coll::plan::Algorithm* algorithm_at(std::size_t index) noexcept {
     return index < fused.size() ? fused[index] : nullptr;
 }
 
+/// Each algorithm's place, by its address: filled when the counters are registered, before any
+/// collective.
+struct Place {
+    const beeline::coll::plan::Algorithm* algorithm = nullptr;
+    std::size_t index = 0;
+};
+constexpr std::size_t kPlaces = 2 * kMostAlgorithms;
+constinit Place places[kPlaces] = {};
+
+/// The algorithm's entry, or the empty one where it belongs.
+Place& place_of(const beeline::coll::plan::Algorithm* algorithm) noexcept {
+    std::size_t at = reinterpret_cast<std::uintptr_t>(algorithm) / alignof(std::max_align_t);
+    while (places[at % kPlaces].algorithm != nullptr &&
+           places[at % kPlaces].algorithm != algorithm) {
+        ++at;
+    }
+    return places[at % kPlaces];
+}
+
 void register_counter(const mca_base_component_t* owner, const char* name, const char* help,
                       Counter& counter) noexcept {
     mca_base_component_pvar_register(
@@ -77,12 +97,7 @@ void count_call(Entry entry, Way way) noexcept {
 
 void count_schedule(Entry entry, const beeline::coll::plan::Algorithm& algorithm) noexcept {
     count_call(entry, Way::kScheduled);
-    for (std::size_t index = 0; index < kMostAlgorithms; ++index) {
-        if (algorithm_at(index) == &algorithm) {
-            count_one(by_algorithm[index]);
-            return;
-        }
-    }
+    count_one(by_algorithm[place_of(&algorithm).index]);
 }
 
 void register_counters(const mca_base_component_t* owner) noexcept {
@@ -97,6 +112,7 @@ void register_counters(const mca_base_component_t* owner) noexcept {
     for (std::size_t index = 0; index < kMostAlgorithms && algorithm_at(index) != nullptr;
          ++index) {
         const beeline::coll::plan::Algorithm& algorithm = *algorithm_at(index);
+        place_of(&algorithm) = {&algorithm, index};
         const char* collective = beeline::coll::plan::to_string(algorithm.collective);
         char name[64];
         char help[128];

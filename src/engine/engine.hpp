@@ -222,7 +222,7 @@ class Engine {
                                       std::uint64_t id) noexcept {
         return {communicator.rank, tag, sequence, 0, bytes, id};
     }
-    protocol::SendChoice choose(const Request& request) const noexcept;
+    protocol::SendChoice choose(const Request& request);
     Status begin(Request& request);
     bool eager_shm(Request& request);
     Status eager_ucx(Request& request);
@@ -407,6 +407,7 @@ class Engine {
     void tell_relayed(RdmaRelay& relay);
 
     // rdma_messages.cpp: small messages, and what large ones need to be said
+    bool may_reach_by_rdma(const Peer& peer);
     unsigned message_rail(const RdmaPeer& to) const noexcept;
     bool say_by_rdma(Peer& peer, std::span<const std::byte> message);
     Status eager_rdma(Request& request);

@@ -50,6 +50,11 @@ unsigned Engine::message_rail(const RdmaPeer& to) const noexcept {
     return wire::kMaxRails;
 }
 
+/// Whether messages to a process go by RDMA, now or once there is a connection.
+bool Engine::may_reach_by_rdma(const Peer& peer) {
+    return !peer.rdma_refused && preference_ != protocol::Preference::kStaged && start_rdma();
+}
+
 /// Says something without data; false when UCX has to.
 bool Engine::say_by_rdma(Peer& peer, std::span<const std::byte> message) {
     auto* to = static_cast<RdmaPeer*>(peer.rdma);
@@ -99,8 +104,7 @@ void Engine::on_said(Share* share, Status status) {
 /// Sends a small message of device memory. kUnsupported: UCX has to take it; kRetry: when there is
 /// room. The first message to a process makes the connection, without waiting for it.
 Status Engine::eager_rdma(Request& request) {
-    if (request.peer_->rdma_refused || preference_ == protocol::Preference::kStaged ||
-        !start_rdma() || rdma_->lane->message_bytes() == 0) {
+    if (!may_reach_by_rdma(*request.peer_) || rdma_->lane->message_bytes() == 0) {
         return Status::kUnsupported;
     }
     RdmaPeer& to = rdma_peer(*request.peer_);

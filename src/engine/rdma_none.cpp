@@ -37,6 +37,9 @@ void Engine::on_rdma_control(std::span<const std::byte> in) {
 void Engine::drop_region(Request&, bool) noexcept {}
 void Engine::early_puts() {}
 void Engine::poll_rdma(int&) {}
+bool Engine::may_reach_by_rdma(const Peer&) {
+    return false;
+}
 bool Engine::say_by_rdma(Peer&, std::span<const std::byte>) {
     return false;
 }

@@ -89,13 +89,15 @@ void Engine::control(Peer& peer, std::span<const std::byte> message) {
     }
 }
 
-protocol::SendChoice Engine::choose(const Request& request) const noexcept {
+protocol::SendChoice Engine::choose(const Request& request) {
     protocol::SendFacts facts;
     facts.bytes = request.buffer_.bytes;
     facts.same_process = request.peer_->same_process;
     facts.shared_memory = request.peer_->link != nullptr;
     facts.on_device = request.where_.on_device();
     facts.contiguous = request.data_ != nullptr;
+    facts.rdma = facts.on_device && !facts.shared_memory && !facts.same_process &&
+                 facts.bytes > limits_.device_eager && may_reach_by_rdma(*request.peer_);
     return protocol::choose_start(facts, limits_);
 }
 

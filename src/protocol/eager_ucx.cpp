@@ -12,8 +12,9 @@ constinit const Protocol eager_ucx{
     "another node, or no shared memory between the two",
     "Header and data travel in one UCX message, device data through host memory on both sides.",
     [](const Situation& situation, const Limits& limits) noexcept {
-        const std::size_t limit =
-            situation.sender.on_device ? limits.device_eager : limits.ucx_eager;
+        const std::size_t limit = !situation.sender.on_device         ? limits.ucx_eager
+                                  : situation.rdma == Reason::kDirect ? limits.device_eager
+                                                                      : limits.device_ucx;
         return situation.same_process    ? Reason::kSameProcess
                : situation.shared_memory ? Reason::kSharedMemory
                : situation.bytes > limit ? Reason::kTooLarge

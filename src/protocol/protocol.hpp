@@ -60,6 +60,7 @@ struct Limits {
     std::size_t ucx_eager = 0;
     std::size_t device_eager = 0;
     std::size_t rendezvous_shm = 0;  ///< host data through shared memory, once it is asked for
+    std::size_t device_ucx = 0;      ///< device data to another node that no network card reaches
 };
 
 /// Who decides for a protocol, and when.

@@ -90,35 +90,39 @@ const Protocol* choose_offer(const Situation& situation, const Costs& costs,
 
 Limits limits_of(const config::Params& params) noexcept {
     static constexpr config::Params kDefaults;
-    const Costs costs = costs_of(params);
-    const Limits given{params.pml_eager_limit, params.pml_fragments_limit,
-                       params.pml_ucx_eager_limit, params.pml_device_eager_limit,
-                       params.pml_shm_limit};
-    const auto stands = [&](std::size_t value, std::size_t initial, std::size_t offset) {
-        return value != initial || config::is_given(params, offset);
+    const auto of = [](const config::Params& from) {
+        return Limits{.eager = from.pml_eager_limit,
+                      .fragments = from.pml_fragments_limit,
+                      .ucx_eager = from.pml_ucx_eager_limit,
+                      .device_eager = from.pml_device_eager_limit,
+                      .rendezvous_shm = from.pml_shm_limit,
+                      .device_ucx = from.pml_device_ucx_eager_limit};
     };
+    const Limits given = of(params);
+    const Limits initial = of(kDefaults);
+    struct Row {
+        std::size_t Limits::*limit;
+        std::size_t parameter;
+        Id last;  // the last protocol up to this limit
+        bool shared_memory;
+        bool on_device;
+    };
+    using P = config::Params;
+    static constexpr std::array<Row, 6> kRows{{
+        {&Limits::eager, offsetof(P, pml_eager_limit), Id::kEagerHost, true, false},
+        {&Limits::fragments, offsetof(P, pml_fragments_limit), Id::kFragments, true, false},
+        {&Limits::rendezvous_shm, offsetof(P, pml_shm_limit), Id::kRendezvousShm, true, false},
+        {&Limits::ucx_eager, offsetof(P, pml_ucx_eager_limit), Id::kEagerUcx, false, false},
+        {&Limits::device_eager, offsetof(P, pml_device_eager_limit), Id::kEagerDevice, true, true},
+        {&Limits::device_ucx, offsetof(P, pml_device_ucx_eager_limit), Id::kEagerUcx, false, true},
+    }};
+    const Costs costs = costs_of(params);
     Limits limits = given;
-    if (!stands(params.pml_eager_limit, kDefaults.pml_eager_limit,
-                offsetof(config::Params, pml_eager_limit))) {
-        limits.eager = crossover(given.eager, Id::kEagerHost, true, false, given, costs);
-    }
-    if (!stands(params.pml_fragments_limit, kDefaults.pml_fragments_limit,
-                offsetof(config::Params, pml_fragments_limit))) {
-        limits.fragments = crossover(given.fragments, Id::kFragments, true, false, given, costs);
-    }
-    if (!stands(params.pml_shm_limit, kDefaults.pml_shm_limit,
-                offsetof(config::Params, pml_shm_limit))) {
-        limits.rendezvous_shm =
-            crossover(given.rendezvous_shm, Id::kRendezvousShm, true, false, given, costs);
-    }
-    if (!stands(params.pml_ucx_eager_limit, kDefaults.pml_ucx_eager_limit,
-                offsetof(config::Params, pml_ucx_eager_limit))) {
-        limits.ucx_eager = crossover(given.ucx_eager, Id::kEagerUcx, false, false, given, costs);
-    }
-    if (!stands(params.pml_device_eager_limit, kDefaults.pml_device_eager_limit,
-                offsetof(config::Params, pml_device_eager_limit))) {
-        limits.device_eager =
-            crossover(given.device_eager, Id::kEagerDevice, true, true, given, costs);
+    for (const Row& row : kRows) {
+        if (given.*row.limit == initial.*row.limit && !config::is_given(params, row.parameter)) {
+            limits.*row.limit = crossover(given.*row.limit, row.last, row.shared_memory,
+                                          row.on_device, given, costs);
+        }
     }
     switch (preference_of(params)) {
         case Preference::kAuto:
@@ -144,7 +148,7 @@ Limits limits_of(const config::Params& params) noexcept {
         case Preference::kBounce:
         case Preference::kRdmaWrite:
         case Preference::kRdmaRead:
-            limits.device_eager = 0;
+            limits.device_eager = limits.device_ucx = 0;
             break;
     }
     return limits;
@@ -158,7 +162,9 @@ SendChoice choose_start(const SendFacts& facts, const Limits& limits) noexcept {
     if (facts.same_process) {
         return {Start::kSelf, Reason::kSameProcess};
     }
-    const std::size_t eager = facts.on_device       ? limits.device_eager
+    const std::size_t device =
+        facts.shared_memory || facts.rdma ? limits.device_eager : limits.device_ucx;
+    const std::size_t eager = facts.on_device       ? device
                               : facts.shared_memory ? limits.eager
                                                     : limits.ucx_eager;
     if (facts.bytes <= eager) {
@@ -178,8 +184,11 @@ SendChoice choose_start(const SendFacts& facts, const Limits& limits) noexcept {
 
 const Protocol& choose(const Situation& situation, const Limits& limits, const Costs& costs,
                        Preference preference) noexcept {
-    const SendFacts facts{situation.bytes, situation.same_process, situation.shared_memory,
-                          situation.sender.on_device};
+    const SendFacts facts{.bytes = situation.bytes,
+                          .same_process = situation.same_process,
+                          .shared_memory = situation.shared_memory,
+                          .on_device = situation.sender.on_device,
+                          .rdma = situation.rdma == Reason::kDirect};
     switch (choose_start(facts, limits).start) {
         case Start::kSelf:
             return self_copy;

@@ -70,6 +70,7 @@ struct SendFacts {
     bool shared_memory = false;  ///< the peer's shared segment is mapped
     bool on_device = false;      ///< data that only the driver may touch
     bool contiguous = true;
+    bool rdma = false;  ///< both ends have network cards that reach device memory
 };
 
 struct SendChoice {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Any pair of memories, where there is no direct way: chunks through pinned host memory.
-#include "protocol/chunks.hpp"
 #include "protocol/protocol.hpp"
 
 namespace beeline::protocol {
@@ -22,7 +21,7 @@ constinit const Protocol staged{
         // of them the rest.
         const Link& lane = costs.lane(situation.shared_memory);
         const std::size_t bytes = situation.bytes;
-        const std::size_t first = std::min(bytes, even_chunk(bytes, costs.chunk));
+        const std::size_t first = std::min(bytes, costs.chunk);
         double time = 4 * lane.latency;
         double slowest = situation.shared_memory ? 0 : costs.ucx.per_byte;
         for (const Side* side : {&situation.sender, &situation.receiver}) {

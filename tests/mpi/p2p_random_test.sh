@@ -41,7 +41,7 @@ for n in 2 4 5; do
 done
 small="--mca pml_beeline_shm_cells 16 --mca pml_beeline_shm_slots 4 --mca pml_beeline_shm_chunks 2
     --mca pml_beeline_shm_blocks 3 --mca pml_beeline_shm_block 4096 --mca pml_beeline_shm_depth 2
-    --mca pml_beeline_eager_limit 500 --mca pml_beeline_device_eager_limit 100 --mca pml_beeline_fragments_limit 5000
+    --mca pml_beeline_eager_limit 500 --mca pml_beeline_device_eager_limit 100 --mca pml_beeline_device_ucx_eager_limit 300 --mca pml_beeline_fragments_limit 5000
     --mca pml_beeline_staging_chunk 4096 --mca pml_beeline_staging_depth 2 --mca pml_beeline_ipc_cache_entries 2"
 # shellcheck disable=SC2086 # several words on purpose
 {

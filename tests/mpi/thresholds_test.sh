@@ -13,7 +13,7 @@ for n in 2 4 5; do
 done
 for option in "" "--mca pml_beeline_cuda_ipc 0" "--mca pml_beeline_shm 0"; do
     # shellcheck disable=SC2086 # several words on purpose
-    "$launch" --gpus 2 --timeout 120 --mca pml_beeline_eager_limit 777 --mca pml_beeline_device_eager_limit 333 \
+    "$launch" --gpus 2 --timeout 120 --mca pml_beeline_eager_limit 777 --mca pml_beeline_device_eager_limit 333 --mca pml_beeline_device_ucx_eager_limit 555 \
         --mca pml_beeline_fragments_limit 10007 --mca pml_beeline_ucx_eager_limit 1111 \
         --mca pml_beeline_staging_chunk 5001 --mca pml_beeline_staging_depth 3 --mca pml_beeline_shm_chunks 3 \
         $option -n 2 "$program" host device 333 777 1111 5001 10007 15003

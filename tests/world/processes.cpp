@@ -63,6 +63,7 @@ config::Params tiny() {
     params.pml_fragments_limit = 9000;
     params.pml_ucx_eager_limit = 512;
     params.pml_device_eager_limit = 128;
+    params.pml_device_ucx_eager_limit = 512;
     params.pml_staging_chunk = 4096;
     params.pml_staging_depth = 2;
     params.pml_ipc_cache_entries = 1;

@@ -253,10 +253,9 @@ int explain(const Options& options) {
     std::printf("%s needs: %s.\n", chosen.name, chosen.needs);
     std::printf(
         "Limits in force: eager %zu, fragments %zu, rendezvous_shm %zu, ucx_eager %zu, "
-        "device_eager "
-        "%zu bytes.\n",
+        "device_eager %zu, device_ucx_eager %zu bytes.\n",
         limits.eager, limits.fragments, limits.rendezvous_shm, limits.ucx_eager,
-        limits.device_eager);
+        limits.device_eager, limits.device_ucx);
     return 0;
 }
 

@@ -33,6 +33,30 @@ sed '0,/"peer": 1/s//"peer": 2/' "$work/a.json" >"$work/b.json"
 if "$tool" check "$work/b.json" >"$work/refusal"; then fail "a wrong schedule was proved"; fi
 grep -q '^refused: rank' "$work/refusal" || fail "no reason for the refusal"
 
+# MSCCL's XML: two ranks exchange their vectors and combine them.
+{
+	echo '<algo name="exchange" proto="Simple" nchannels="1" nchunksperloop="1" ngpus="2" coll="allreduce" inplace="1">'
+	for rank in 0 1; do
+		echo " <gpu id=\"$rank\" i_chunks=\"1\" o_chunks=\"1\" s_chunks=\"1\">"
+		echo "  <tb id=\"0\" send=\"$((1 - rank))\" recv=\"$((1 - rank))\" chan=\"0\">"
+		n=0
+		for step in s:i:s r:i:s re:s:i; do
+			IFS=: read -r type from to <<<"$step"
+			echo "   <step s=\"$n\" type=\"$type\" srcbuf=\"$from\" srcoff=\"0\" dstbuf=\"$to\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>"
+			n=$((n + 1))
+		done
+		echo '  </tb></gpu>'
+	done
+	echo '</algo>'
+} >"$work/x.xml"
+"$tool" check "$work/x.xml" --json "$work/x.json" --svg "$work/x.svg" >"$work/out" || { cat "$work/out"; fail "MSCCL's XML"; }
+grep -q '^proved: allreduce exchange of 2 ranks$' "$work/out" || fail "what an MSCCL algorithm is"
+"$tool" check "$work/x.json" >"$work/out" || fail "an MSCCL algorithm as JSON"
+grep -q '</svg>' "$work/x.svg" || fail "no picture of an MSCCL algorithm"
+sed 's/type="re"/type="cpy"/' "$work/x.xml" >"$work/y.xml"
+if "$tool" check "$work/y.xml" >"$work/refusal"; then fail "a wrong MSCCL algorithm was proved"; fi
+grep -q '^refused: ' "$work/refusal" || fail "no reason for the refusal of an MSCCL algorithm"
+
 # Never into `grep -q`: it ends early, and the tool would fail by the closed pipe.
 "$tool" show allreduce --ranks 7 --nodes 3,2,2 --algorithm hierarchical --slices 2 >"$work/out"
 grep -q 'between nodes' "$work/out" || fail "no phases"

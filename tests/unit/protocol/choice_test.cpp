@@ -10,7 +10,7 @@
 namespace beeline::protocol {
 namespace {
 
-constexpr Limits kLimits{1000, 5000, 2000, 300, 400000};
+constexpr Limits kLimits{1000, 5000, 2000, 300, 400000, 800};
 
 Costs default_costs() {
     return costs_of(config::Params{});

@@ -16,6 +16,20 @@ TEST(LimitsOf, DefaultsAreTheMeasuredOnes) {
     EXPECT_EQ(limits.ucx_eager, params.pml_ucx_eager_limit);
     EXPECT_EQ(limits.device_eager, params.pml_device_eager_limit);
     EXPECT_EQ(limits.rendezvous_shm, params.pml_shm_limit);
+    EXPECT_EQ(limits.device_ucx, params.pml_device_ucx_eager_limit);
+}
+
+// A rendezvous costs a round trip more, a message that a card reads one copy or two less.
+TEST(LimitsOf, DeviceDataToAnotherNodeWaitsLongerForARendezvousWithoutRdma) {
+    const Limits limits = limits_of(config::Params{});
+    SendFacts facts{.bytes = limits.device_ucx, .on_device = true};
+    EXPECT_EQ(choose_start(facts, limits).start, Start::kEagerUcx);
+    facts.rdma = true;
+    EXPECT_EQ(choose_start(facts, limits).start, Start::kOffers);
+    facts = {.bytes = limits.device_ucx, .shared_memory = true, .on_device = true};
+    EXPECT_EQ(choose_start(facts, limits).start, Start::kOffers);
+    facts = {.bytes = limits.device_ucx + 1, .on_device = true};
+    EXPECT_EQ(choose_start(facts, limits).start, Start::kOffers);
 }
 
 // Not only because of the limits: without them the estimates cross just above.
@@ -120,7 +134,7 @@ TEST(LimitsOf, APreferenceOpensItsWay) {
               0U);
     for (const Preference device :
          {Preference::kIpcGet, Preference::kIpcPut, Preference::kStaged, Preference::kBounce}) {
-        EXPECT_EQ(with(device).device_eager, 0U);
+        EXPECT_EQ(with(device).device_eager + with(device).device_ucx, 0U);
         EXPECT_EQ(with(device).eager, params.pml_eager_limit);
     }
 }

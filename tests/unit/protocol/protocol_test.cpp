@@ -13,7 +13,7 @@
 namespace beeline::protocol {
 namespace {
 
-constexpr Limits kLimits{1000, 5000, 2000, 300, 400000};
+constexpr Limits kLimits{1000, 5000, 2000, 300, 400000, 800};
 
 Reason obstacle(const Protocol& protocol, const Situation& situation) {
     return protocol.obstacle(situation, kLimits);
@@ -75,7 +75,7 @@ TEST(EagerAndFragments, KeepTheirLimits) {
                              Case{rendezvous_shm, true, false, kLimits.rendezvous_shm},
                              Case{eager_device, true, true, kLimits.device_eager},
                              Case{eager_ucx, false, false, kLimits.ucx_eager},
-                             Case{eager_ucx, false, true, kLimits.device_eager}}) {
+                             Case{eager_ucx, false, true, kLimits.device_ucx}}) {
         Situation situation =
             neighbours(each.limit, each.on_device, &each.protocol != &rendezvous_shm);
         situation.shared_memory = each.shared_memory;

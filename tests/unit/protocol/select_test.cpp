@@ -10,7 +10,7 @@
 namespace beeline::protocol {
 namespace {
 
-constexpr Limits kLimits{1000, 5000, 2000, 300};
+constexpr Limits kLimits{1000, 5000, 2000, 300, 0, 800};
 
 SendChoice choose(std::size_t bytes, bool shared_memory, bool on_device) {
     return choose_start({bytes, false, shared_memory, on_device}, kLimits);
@@ -86,7 +86,7 @@ TEST(ChooseStart, DeviceBySharedMemory) {
 }
 
 TEST(ChooseStart, DeviceByUcx) {
-    check_threshold(false, true, kLimits.device_eager, Start::kEagerUcx,
+    check_threshold(false, true, kLimits.device_ucx, Start::kEagerUcx,
                     {Start::kOffers, Reason::kNone});
 }
 
