@@ -22,9 +22,9 @@ with "no libcuda on rank 0 of three" 2 "$none" "" host gpu0 gpu1
 by 1 cuda_ipc && by 2 cuda_ipc
 with "a driver and no context" 2 "" "" gpu1 driver
 with "a driver that nobody uses" 2 "" "" driver driver
-by 0 ucx && lacks staged
+by 0 shm && lacks staged
 with "a driver on the path that is not loaded" 2 "" "" host host
-by 0 ucx && lacks staged
+by 0 shm && lacks staged
 
 # The driver appears after a hundred messages, by dlopen(RTLD_LOCAL): on one side, on both.
 with "late on rank 0" 2 "" "" late host

@@ -52,5 +52,5 @@ for nothing in CUDA_VISIBLE_DEVICES= CUDA_VISIBLE_DEVICES=-1; do
     by 1 staged && by 0 staged && quiet
 done
 see "no GPU visible to anyone" 2 CUDA_VISIBLE_DEVICES= CUDA_VISIBLE_DEVICES= driver driver
-by 0 ucx && by 1 ucx && lacks staged && quiet
+by 0 shm && by 1 shm && lacks staged && quiet
 finish

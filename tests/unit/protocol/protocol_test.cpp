@@ -39,7 +39,7 @@ TEST(Table, IsByIdAndEachDescribesItself) {
 }
 
 TEST(Table, EstimatesGrowWithTheMessage) {
-    rc::check("estimates are positive and never fall", [] {
+    EXPECT_TRUE(rc::check("estimates are positive and never fall", [] {
         Situation situation = any_situation();
         const Costs costs = any_costs();
         for (const Protocol* protocol : table()) {
@@ -49,7 +49,7 @@ TEST(Table, EstimatesGrowWithTheMessage) {
             longer.bytes += *rc::gen::inRange<std::size_t>(1, 1 << 20);
             RC_ASSERT(protocol->estimate(longer, costs) >= time);
         }
-    });
+    }));
 }
 
 TEST(SelfCopy, WithinAProcessOnly) {
