@@ -90,7 +90,7 @@ chosen 1M device device staged --other-node --mca pml_beeline_rdma no
 chosen 8K device device eager_device
 chosen 8K device device eager_ucx --other-node
 chosen 8K device device ipc_get --mca pml_beeline_cost_mapping 0
-chosen 64K host host fragments
+chosen 32K host host fragments
 chosen 1G host host rendezvous_shm
 chosen 1G host host rendezvous_ucx --mca pml_beeline_shm_limit 1M
 chosen 1G host device self --same-process

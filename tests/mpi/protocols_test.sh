@@ -46,8 +46,8 @@ takes fragments host 1024 shm
 takes rendezvous host 1024 shm
 takes rendezvous_shm host 16777216 shm --mca pml_beeline_shm_limit 0
 takes rendezvous_ucx host 1024 ucx
-takes auto host 131072 shm
-takes auto host 131073 shm
+takes auto host 32768 shm
+takes auto host 32769 shm
 takes auto host 131073 ucx --mca pml_beeline_shm_limit 131072
 takes auto host 1048576 ucx --mca pml_beeline_cost_cma_bandwidth 100000
 

@@ -79,8 +79,8 @@ TEST(EnginePaths, AreTheOnesTheTablePromises) {
         } rows[] = {
             {Kind::kHost, Kind::kHost, 8, Path::kShm, Reason::kSmall},
             {Kind::kDevice, Kind::kDevice, 8, Path::kShm, Reason::kSmall},
-            {Kind::kHost, Kind::kHost, kLarge, Path::kShm, Reason::kSmall},
-            {Kind::kHost, Kind::kDevice, kLarge, Path::kShm, Reason::kSmall},
+            {Kind::kHost, Kind::kHost, 20000, Path::kShm, Reason::kSmall},
+            {Kind::kHost, Kind::kDevice, 20000, Path::kShm, Reason::kSmall},
             {Kind::kHost, Kind::kHost, 300000, Path::kShm, Reason::kHostMemory},
             {Kind::kDevice, Kind::kDevice, kLarge, Path::kCudaIpc, Reason::kDirect},
             {Kind::kDevice, Kind::kHost, kLarge, Path::kStaged, Reason::kReceiverHost},

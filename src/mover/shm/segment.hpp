@@ -27,6 +27,7 @@ struct alignas(128) Cell {
 };
 static_assert(sizeof(Cell) == 128);
 inline constexpr std::size_t kNarrowBody = sizeof(Cell::body);
+inline constexpr std::size_t kOneLineBody = 64 - offsetof(Cell, body);
 /// A wide cell's message, and a slot's, starts here, so that what follows the 40 bytes of an MPI
 /// message's header starts a cache line.
 inline constexpr std::size_t kWideStart = 24;

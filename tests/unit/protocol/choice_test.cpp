@@ -140,7 +140,7 @@ TEST(Choose, FollowsBothSteps) {
     };
     EXPECT_EQ(chosen(neighbours(8, false, false)), "eager_host");
     EXPECT_EQ(chosen(neighbours(8, false, true)), "eager_host");
-    EXPECT_EQ(chosen(neighbours(65536, false, false)), "fragments");
+    EXPECT_EQ(chosen(neighbours(32768, false, false)), "fragments");
     EXPECT_EQ(chosen(neighbours(1 << 20, false, false)), "rendezvous_shm");
     EXPECT_EQ(chosen(neighbours(1 << 20, false, true)), "staged");
     EXPECT_EQ(chosen(neighbours(8, true, true)), "eager_device");
