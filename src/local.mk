@@ -35,7 +35,7 @@ core_sources = \
 	src/engine/background.cpp src/engine/background.hpp \
 	src/engine/bounce.cpp src/engine/device_state.hpp src/engine/offers.cpp \
 	src/engine/communicator.hpp src/engine/counters.hpp src/engine/engine.cpp \
-	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/message_pool.cpp src/engine/message_pool.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/pipe.cpp src/engine/pipe.hpp src/engine/pull.cpp \
+	src/engine/engine.hpp src/engine/fragments.cpp src/engine/message.hpp src/engine/message_pool.cpp src/engine/message_pool.hpp src/engine/origin.cpp src/engine/piece.hpp src/engine/parts.cpp src/engine/pipe.cpp src/engine/pipe.hpp src/engine/pull.cpp \
 	src/engine/put.cpp src/engine/trace.cpp src/engine/ways.cpp src/engine/ways.hpp \
 	src/engine/receive.cpp src/engine/request.hpp src/engine/request_table.hpp \
 	src/engine/send.cpp src/engine/small.cpp src/engine/staged.cpp src/engine/staged_receive.cpp

@@ -60,13 +60,8 @@ bool Engine::fill_slot(Request& request) {
     const std::size_t length =
         std::min<std::size_t>(request.chunk_, request.wanted_ - request.started_);
     auto* into = reinterpret_cast<void*>(request.ring_->slot(slot));
-    auto copy =
-        request.data_ != nullptr
-            ? memory::AsyncCopy::start(into, request.ring_->memory,
-                                       request.data_ + request.started_, request.where_, length)
-            : memory::AsyncCopy::pack(*request.buffer_.layout, request.buffer_.count,
-                                      request.buffer_.address, request.where_, request.started_,
-                                      into, length, memory::Packing::kPinned);
+    auto copy = copy_out(request, request.started_, length, into, request.ring_->memory,
+                         memory::Packing::kPinned);
     if (!copy) {
         request.ring_->give_back(slot);
         request.driver_failed_ = true;
@@ -178,13 +173,7 @@ void Engine::on_slot_filled(const wire::Data& data) {
     const CUdeviceptr source =
         request->import_->mapped + std::uint64_t{data.slot} * request->chunk_;
     const auto* out = reinterpret_cast<const void*>(source);
-    auto copy =
-        request->data_ != nullptr
-            ? memory::AsyncCopy::start(request->data_ + data.offset, request->where_, out, from,
-                                       data.length)
-            : memory::AsyncCopy::unpack(*request->buffer_.layout, request->buffer_.count,
-                                        request->buffer_.address, request->where_, data.offset, out,
-                                        data.length, memory::Packing::kPinned);
+    auto copy = copy_in(*request, data.offset, data.length, out, from, memory::Packing::kPinned);
     if (!copy) {
         slot_emptied(chunk, copy.status());
         return;

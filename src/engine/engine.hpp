@@ -121,9 +121,6 @@ class Engine {
     /// nothing else: for a caller that waits for a message and makes progress() every now and then.
     int poll() {
         int events = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
-        if (flowing()) {
-            events = flow(events);
-        }
         if (by_rdma_) {
             poll_rdma(events);
         }
@@ -224,6 +221,8 @@ class Engine {
     }
     protocol::SendChoice choose(const Request& request);
     Status begin(Request& request);
+    wire::Eager eager_header(Request& request);
+    void announce(Request& request, wire::Rts& rts);
     bool eager_shm(Request& request);
     Status eager_ucx(Request& request);
     Status ucx_rendezvous(Request& request);
@@ -445,6 +444,15 @@ class Engine {
     void advance(Request& request);
     bool start_piece(Request& request);
     bool house(Request& request, Piece* piece);
+    // parts.cpp: between a part of a request's data and contiguous memory
+    static Result<memory::AsyncCopy> copy_out(
+        const Request& request, std::size_t offset, std::size_t bytes, void* out,
+        const memory::Pointer& to, memory::Packing packing,
+        memory::WhenLost when_lost = memory::WhenLost::kRenew);
+    static Result<memory::AsyncCopy> copy_in(const Request& request, std::size_t offset,
+                                             std::size_t bytes, const void* in,
+                                             const memory::Pointer& from, memory::Packing packing,
+                                             memory::WhenLost when_lost = memory::WhenLost::kRenew);
     memory::Packing packing_of(const Piece& piece) const noexcept;
     Result<memory::AsyncCopy> fill(const Request& request, const Piece& piece);
     static protocol::Path path_of(const Request& request) noexcept {

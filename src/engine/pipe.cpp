@@ -4,7 +4,6 @@
 #include "engine/pipe.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/log.hpp"
@@ -26,20 +25,10 @@ constexpr int kBlocksInTurn = 16;
 /// Announces the message. A receiver with other memory asks for chunks instead.
 Status Engine::offer_blocks(Request& request) {
     wire::Rts rts;
-    rts.common.context = request.communicator_->id;
-    rts.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
     rts.offers[0].type = wire::OfferType::kShm;
-    rts.offers[1].type = wire::OfferType::kStaged;
-    rts.offers[1].staged.chunk_bytes = static_cast<std::uint32_t>(params_.pml_staging_chunk);
-    rts.offer_count = 2;
+    rts.offer_count = 1;
     request.blocks_offered_ = true;
-    request.id_ = table_.add(&request);
-    request.awaits_ = Request::Awaits::kAnswer;
-    rts.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
-                               request.buffer_.bytes, request.id_);
-    std::array<std::byte, wire::kMaxRtsBytes> message;
-    const std::size_t length = wire::encode(rts, message);
-    control(*request.peer_, {message.data(), length});
+    announce(request, rts);
     return Status::kOk;
 }
 

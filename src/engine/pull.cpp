@@ -86,13 +86,8 @@ Status Engine::start_pull(Request& request, const wire::Offer& offer, Import* im
     from.kind = memory::Kind::kDevice;
     // Data that is not at the start of what was mapped: only its offset travels.
     const auto* source = reinterpret_cast<const void*>(import->mapped + offer.ipc.offset);
-    auto copy = request.data_ != nullptr
-                    ? memory::AsyncCopy::start(request.data_, request.where_, source, from,
-                                               request.wanted_, memory::WhenLost::kFail)
-                    : memory::AsyncCopy::unpack(*request.buffer_.layout, request.buffer_.count,
-                                                request.buffer_.address, request.where_, 0, source,
-                                                request.wanted_, memory::Packing::kPinned,
-                                                memory::WhenLost::kFail);
+    auto copy = copy_in(request, 0, request.wanted_, source, from, memory::Packing::kPinned,
+                        memory::WhenLost::kFail);
     if (!copy) {
         imports_.discard(import);
         return copy.status();

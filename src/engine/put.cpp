@@ -69,8 +69,7 @@ void Engine::on_put(const wire::Put& put) {
         refuse_put(*request, put.receiver_request, protocol::Reason::kRefused);
         return;
     }
-    const memory::Pointer& from = request->where_;
-    memory::Pointer to = from;  // the copy runs on the sender's device
+    memory::Pointer to = request->where_;  // the copy runs on the sender's device
     to.kind = memory::Kind::kDevice;
     const std::size_t bytes = std::min<std::size_t>(put.bytes, request->buffer_.bytes);
     // The first copy after a device reset finds it out; the second has a new mapping.
@@ -81,13 +80,8 @@ void Engine::on_put(const wire::Put& put) {
             return;
         }
         auto* target = reinterpret_cast<void*>(import->mapped + put.into.offset);
-        auto copy =
-            request->data_ != nullptr
-                ? memory::AsyncCopy::start(target, to, request->data_, from, bytes,
-                                           memory::WhenLost::kFail)
-                : memory::AsyncCopy::pack(*request->buffer_.layout, request->buffer_.count,
-                                          request->buffer_.address, from, 0, target, bytes,
-                                          memory::Packing::kPinned, memory::WhenLost::kFail);
+        auto copy = copy_out(*request, 0, bytes, target, to, memory::Packing::kPinned,
+                             memory::WhenLost::kFail);
         if (copy) {
             request->awaits_ = Request::Awaits::kNothing;
             request->remote_id_ = put.receiver_request;

@@ -124,16 +124,7 @@ Status Engine::eager_rdma(Request& request) {
     if (parcel == nullptr) {
         return Status::kRetry;
     }
-    wire::Eager header;
-    header.common.context = request.communicator_->id;
-    if (request.synchronous_) {
-        header.common.flags = wire::kSync;
-        if (request.id_ == 0) {
-            request.id_ = table_.add(&request);
-        }
-    }
-    header.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
-                                  request.buffer_.bytes, request.id_);
+    const wire::Eager header = eager_header(request);
     std::memcpy(parcel->memory, &header, sizeof header);
     parcel->length = sizeof header;
     if (const Status status = add_data(request, *parcel, rail); status != Status::kOk) {

@@ -250,7 +250,8 @@ Status Engine::lend(Request& request, std::size_t bytes) {
     return Status::kOk;
 }
 
-bool Engine::eager_shm(Request& request) {
+/// What goes before the data of an eager message. A synchronous one gets an id, to be answered by.
+wire::Eager Engine::eager_header(Request& request) {
     wire::Eager header;
     header.common.context = request.communicator_->id;
     if (request.synchronous_) {
@@ -259,9 +260,14 @@ bool Engine::eager_shm(Request& request) {
             request.id_ = table_.add(&request);
         }
     }
-    const std::size_t bytes = request.buffer_.bytes;
     header.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
-                                  bytes, request.id_);
+                                  request.buffer_.bytes, request.id_);
+    return header;
+}
+
+bool Engine::eager_shm(Request& request) {
+    const wire::Eager header = eager_header(request);
+    const std::size_t bytes = request.buffer_.bytes;
     mover::shm::Link& to = *request.peer_->link;
     if (sizeof header + bytes <= mover::shm::Lane::kInlineBytes && request.data_ != nullptr &&
         !request.where_.on_device()) {
@@ -310,14 +316,7 @@ Status Engine::eager_ucx(Request& request) {
     if (const Status packed = to_host(request); packed != Status::kOk) {
         return packed;
     }
-    if (request.synchronous_ && request.id_ == 0) {
-        request.id_ = table_.add(&request);
-    }
-    wire::Eager header;
-    header.common.context = request.communicator_->id;
-    header.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
-    header.envelope = envelope_of(*request.communicator_, request.send_tag_, request.sequence_,
-                                  request.buffer_.bytes, request.id_);
+    const wire::Eager header = eager_header(request);
     mover::ucx::Operation* operation = ucx_->take();
     operation->header_bytes = wire::encode(header, operation->header);
     operation->owner = &request;
@@ -401,9 +400,15 @@ Status Engine::offers(Request& request) {
         return Status::kUnreachable;
     }
     wire::Rts rts;
+    device_offers(request, rts);
+    announce(request, rts);
+    return Status::kOk;
+}
+
+/// Sends an RTS with the offers that it has, and chunks, which can always be had.
+void Engine::announce(Request& request, wire::Rts& rts) {
     rts.common.context = request.communicator_->id;
     rts.common.flags = request.synchronous_ ? wire::kSync : std::uint16_t{0};
-    device_offers(request, rts);
     wire::Offer& staged = rts.offers[rts.offer_count++];
     staged.type = wire::OfferType::kStaged;
     staged.staged.chunk_bytes = static_cast<std::uint32_t>(params_.pml_staging_chunk);
@@ -414,7 +419,6 @@ Status Engine::offers(Request& request) {
     std::array<std::byte, wire::kMaxRtsBytes> message;
     const std::size_t length = wire::encode(rts, message);
     control(*request.peer_, {message.data(), length});
-    return Status::kOk;
 }
 
 Status Engine::to_self(Request& request) {

@@ -104,13 +104,8 @@ bool Engine::house(Request& request, Piece* piece) {
 
 /// Starts copying a piece's part of the message into its memory.
 Result<memory::AsyncCopy> Engine::fill(const Request& request, const Piece& piece) {
-    if (request.data_ != nullptr) {
-        return memory::AsyncCopy::start(piece.memory, memory::Pointer{},
-                                        request.data_ + piece.offset, request.where_, piece.length);
-    }
-    return memory::AsyncCopy::pack(*request.buffer_.layout, request.buffer_.count,
-                                   request.buffer_.address, request.where_, piece.offset,
-                                   piece.memory, piece.length, packing_of(piece));
+    return copy_out(request, piece.offset, piece.length, piece.memory, memory::Pointer{},
+                    packing_of(piece));
 }
 
 /// Whether kernels reach a piece's memory.

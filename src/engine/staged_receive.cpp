@@ -58,13 +58,8 @@ void Engine::on_data_shm(const wire::Data& data, std::uint32_t sender) {
 
 /// Starts copying a piece's memory to its part of the message.
 Result<memory::AsyncCopy> Engine::spread(const Request& request, const Piece& piece) {
-    if (request.data_ != nullptr) {
-        return memory::AsyncCopy::start(request.data_ + piece.offset, request.where_, piece.memory,
-                                        memory::Pointer{}, piece.length);
-    }
-    return memory::AsyncCopy::unpack(*request.buffer_.layout, request.buffer_.count,
-                                     request.buffer_.address, request.where_, piece.offset,
-                                     piece.memory, piece.length, packing_of(piece));
+    return copy_in(request, piece.offset, piece.length, piece.memory, memory::Pointer{},
+                   packing_of(piece));
 }
 
 /// Copies a piece to where it belongs, in the background when that is on a device.

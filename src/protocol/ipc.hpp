@@ -26,4 +26,11 @@ inline Reason first_obstacle(Reason exports, Reason maps) noexcept {
     return exports != Reason::kDirect ? exports : maps != Reason::kDirect ? maps : Reason::kNone;
 }
 
+/// What the sender moves into the receiver's memory: RTS, PUT, the copy, or the kernel, which
+/// starts and ends as a copy does, and word of its end.
+inline double put_time(const Situation& situation, const Costs& costs) noexcept {
+    return 3 * costs.lane(situation.shared_memory).latency + costs.mapping +
+           costs.device_copy.message(situation.bytes);
+}
+
 }  // namespace beeline::protocol

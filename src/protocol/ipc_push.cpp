@@ -21,11 +21,7 @@ constinit const Protocol ipc_push{
                    ? Reason::kReceiverLayout
                    : first_obstacle(situation.receiver.exports, situation.sender.maps);
     },
-    [](const Situation& situation, const Costs& costs) noexcept {
-        // RTS, PUT, the launch, which starts and ends as a copy does, and word of its end.
-        return 3 * costs.lane(situation.shared_memory).latency + costs.mapping +
-               costs.device_copy.message(situation.bytes);
-    },
+    put_time,
 };
 
 }  // namespace beeline::protocol
