@@ -99,6 +99,7 @@ Parcel* Lane::take(Connection& connection, unsigned rail) noexcept {
     on.spare.pop_back();
     parcel->length = 0;
     parcel->bytes = 0;
+    parcel->quiet = false;
     return parcel;
 }
 
@@ -135,6 +136,16 @@ void Lane::ping(Connection& connection, unsigned rail) noexcept {
         static_cast<Link*>(share->owner)->word_under_way = false;
     };
     start(connection, rail, link.word);
+}
+
+void Lane::hurry() noexcept {
+    for (std::size_t i = 0; i < named_.size(); ++i) {
+        const Named named = named_[i];
+        if (named.connection != nullptr && named.channel == 0 &&
+            named.connection->links[named.rail].channels[0].untold) {
+            ping(*named.connection, named.rail);
+        }
+    }
 }
 
 /// Posts what there is room for.
@@ -190,11 +201,15 @@ bool Lane::post(Link& link, Channel& channel, Rail& rail, Share& share) noexcept
         parts[work.num_sge++] = {share.local + share.posted, static_cast<std::uint32_t>(length),
                                  share.local_key};
     }
+    // Half of the parcels come back whatever others do.
+    const bool quiet = message && static_cast<Parcel&>(share).quiet &&
+                       2 * rail.spare.size() >= rail.parcels.size();
     const bool full = channel.posted + 1 - channel.retired == channel.entries.size() ||
                       rail.under_way + 1 == settings_.sends;
-    if (last || full || channel.posted % kSignalEvery == kSignalEvery - 1) {
+    if ((last && !quiet) || full || channel.posted % kSignalEvery == kSignalEvery - 1) {
         work.send_flags |= IBV_SEND_SIGNALED;
     }
+    channel.untold = (work.send_flags & IBV_SEND_SIGNALED) == 0;
     ibv_send_wr* bad = nullptr;
     if (const int error = rail.port->api->post_send(channel.pair.get(), &work, &bad); error != 0) {
         errno = error;

@@ -94,6 +94,8 @@ class Lane {
     void give_back(Parcel& parcel) noexcept;
     /// As start().
     void send(Connection& connection, unsigned rail, Parcel& parcel) noexcept;
+    /// Has the end of quiet messages told that are under way with nothing behind them.
+    void hurry() noexcept;
     /// Sends a message without anything in it, unless one is under way: the other end's card
     /// answers as long as its process lives, whatever that does.
     void ping(Connection& connection, unsigned rail) noexcept;
