@@ -292,7 +292,6 @@ void Engine::poll_rdma(int& events) {
     }
     ++state.polls;
     if (state.polls % kEventsEvery == 0) {
-        state.lane->hurry();
         take_card_events();
     }
     if (state.polls % kClockEvery == 0) {

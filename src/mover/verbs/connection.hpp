@@ -49,7 +49,7 @@ struct Share {
 struct Parcel : Share {
     std::byte* memory = nullptr;  ///< registered; Lane::message_bytes() of it
     std::size_t length = 0;
-    bool quiet = false;  ///< nobody waits for its end, which may be told some messages later
+    bool quiet = false;  ///< nobody waits for its end, which may be told late or at close() only
 
     std::span<const std::byte> written() const noexcept { return {memory, length}; }
     std::uint32_t memory_key = 0;  // the lane's

@@ -23,8 +23,8 @@ constexpr int kPollAtOnce = 16;
 }  // namespace
 
 void Lane::end(Share& share, Status status) noexcept {
-    --under_way_;
     const bool message = share.verb == Share::Verb::kSend;
+    under_way_ -= message && static_cast<Parcel&>(share).quiet ? 0 : 1;
     share.done(&share, status);  // the owner may use the share of a write or read again
     if (message) {
         give_back(static_cast<Parcel&>(share));
@@ -71,12 +71,13 @@ void Lane::start(Connection& connection, unsigned rail, Share& share, unsigned c
     Link& link = connection.links[rail];
     share.posted = 0;
     share.next = nullptr;
-    ++under_way_;
+    const bool message = share.verb == Share::Verb::kSend;
+    under_way_ += message && static_cast<Parcel&>(share).quiet ? 0 : 1;
     if (link.state != Link::State::kConnected) {
         end(share, Status::kIo);
         return;
     }
-    if (share.verb == Share::Verb::kSend) {
+    if (message) {
         channel = 0;
     } else {
         ++rails_[rail].counters.shares;
@@ -138,12 +139,17 @@ void Lane::ping(Connection& connection, unsigned rail) noexcept {
     start(connection, rail, link.word);
 }
 
-void Lane::hurry() noexcept {
-    for (std::size_t i = 0; i < named_.size(); ++i) {
-        const Named named = named_[i];
-        if (named.connection != nullptr && named.channel == 0 &&
-            named.connection->links[named.rail].channels[0].untold) {
-            ping(*named.connection, named.rail);
+bool Lane::busy(const Connection& connection) noexcept {
+    const auto has = [](const Channel& channel) { return channel.posted != channel.retired; };
+    return std::any_of(connection.links.begin(), connection.links.end(), [&](const Link& link) {
+        return std::any_of(link.channels.begin(), link.channels.begin() + link.count, has);
+    });
+}
+
+void Lane::hurry(Connection& connection) noexcept {
+    for (unsigned rail = 0; rail < rails_.size(); ++rail) {
+        if (connection.links[rail].channels[0].untold) {
+            ping(connection, rail);
         }
     }
 }
