@@ -95,8 +95,9 @@ rdma_sources = src/mover/verbs/connection.hpp src/mover/verbs/lane.cpp src/mover
 	src/mover/verbs/lane_rails.cpp \
 	src/mover/verbs/queue_pair.cpp src/mover/verbs/queue_pair.hpp \
 	src/engine/rdma.cpp src/engine/rdma_arrival.cpp src/engine/rdma_connect.cpp \
-	src/engine/rdma_landings.cpp src/engine/rdma_messages.cpp src/engine/rdma_move.cpp src/engine/rdma_relay.cpp src/engine/rdma_trust.cpp
-core_sources += src/engine/rdma_landings.hpp src/engine/rdma_names.cpp src/engine/rdma_state.hpp
+	src/engine/rdma_landings.cpp src/engine/rdma_messages.cpp src/engine/rdma_move.cpp src/engine/rdma_relay.cpp \
+	src/engine/rdma_small.cpp src/engine/rdma_trust.cpp
+core_sources += src/engine/expected.hpp src/engine/rdma_landings.hpp src/engine/rdma_names.cpp src/engine/rdma_state.hpp
 if HAVE_VERBS
 core_sources += $(rdma_sources)
 EXTRA_DIST += src/engine/rdma_none.cpp
