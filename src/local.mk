@@ -24,7 +24,7 @@ core_sources = \
 	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
 	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
 	src/protocol/bounce.cpp src/protocol/chunks.hpp src/protocol/cost.hpp src/protocol/eager_device.cpp src/protocol/eager_host.cpp \
-	src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
+	src/protocol/eager_rdma.cpp src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
 	src/protocol/fragments.cpp src/protocol/ipc.hpp src/protocol/ipc_get.cpp \
 	src/protocol/ipc_push.cpp src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
 	src/protocol/protocol.hpp src/protocol/rdma.hpp src/protocol/rdma_read.cpp \
