@@ -2,7 +2,6 @@
 // JSON documents of schedules.
 #include "coll/plan/json.hpp"
 
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -15,7 +14,6 @@ constexpr const char* kFormat = "beeline-schedule";
 constexpr int kVersion = 1;
 
 // What a document may have at most; a proof of the largest takes seconds.
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 constexpr int kMostDepth = 8;
 constexpr std::uint64_t kMostRanks = 4096;
 constexpr std::uint64_t kMostChunks = 1 << 24;  ///< of all ranks
@@ -107,6 +105,18 @@ std::uint32_t number(const json& value, const char* name, std::uint64_t most = k
 
 std::int32_t index_of(const json& object, const char* name, std::uint64_t most = kMostNumber) {
     return static_cast<std::int32_t>(number(field(object, name), name, most));
+}
+
+/// A number of bytes that need not be there.
+std::uint64_t bytes_of(const json& document, const char* name, std::uint64_t otherwise) {
+    const auto found = document.find(name);
+    if (found == document.end()) {
+        return otherwise;
+    }
+    if (!found->is_number_unsigned()) {
+        throw Malformed(std::string("\"") + name + "\" is not a number from 0");
+    }
+    return found->get<std::uint64_t>();
 }
 
 bool truth(const json& object, const char* name) {
@@ -251,6 +261,11 @@ void read(const json& document, Imported& imported) {
     common.ordered = truth(document, "ordered");
     common.cut = word<Cut>(text_of(field(document, "cut"), "cut"), 4, "cut");
     common.slices = number(field(document, "slices"), "slices", kMostChunks);
+    imported.bytes.least = bytes_of(document, "least_bytes", 0);
+    imported.bytes.greatest = bytes_of(document, "greatest_bytes", UINT64_MAX);
+    if (imported.bytes.least > imported.bytes.greatest) {
+        throw Malformed("\"least_bytes\" is more than \"greatest_bytes\"");
+    }
     Budget budget;
     const json& ranks = list(document, "schedules", kMostRanks);
     if (ranks.size() != static_cast<std::size_t>(common.size) || ranks.empty()) {
@@ -291,7 +306,8 @@ bool too_deep(std::string_view text) {
 
 }  // namespace
 
-std::string to_json(std::span<const Schedule> world, std::span<const Neighbors> neighbors) {
+std::string to_json(std::span<const Schedule> world, std::span<const Neighbors> neighbors,
+                    const Range& bytes) {
     const Schedule& first = world[0];
     json document = {{"format", kFormat},
                      {"version", kVersion},
@@ -302,6 +318,12 @@ std::string to_json(std::span<const Schedule> world, std::span<const Neighbors> 
                      {"ordered", first.ordered},
                      {"cut", to_string(first.cut)},
                      {"slices", first.slices}};
+    if (bytes.least > 0) {
+        document["least_bytes"] = bytes.least;
+    }
+    if (bytes.greatest < UINT64_MAX) {
+        document["greatest_bytes"] = bytes.greatest;
+    }
     json& schedules = document["schedules"] = json::array();
     for (const Schedule& schedule : world) {
         schedules.push_back(rank_json(schedule));
@@ -317,24 +339,12 @@ std::string to_json(std::span<const Schedule> world, std::span<const Neighbors> 
 }
 
 Imported from_json(std::string_view text) noexcept {
-    Imported imported;
-    try {
-        if (text.size() > kMostBytes || too_deep(text)) {
-            imported.problem = "it is too long or nested too deep";
-            return imported;
+    return import_proved([text](Imported& imported) {
+        if (text.size() > kMostImportedBytes || too_deep(text)) {
+            throw Malformed("it is too long or nested too deep");
         }
         read(json::parse(text), imported);
-        imported.problem = validate(imported.world, imported.neighbors).problem;
-    } catch (const std::bad_alloc&) {
-        imported.problem = "no memory";
-    } catch (const std::exception& error) {
-        imported.problem = error.what();
-    }
-    if (!imported.ok()) {
-        imported.world.clear();
-        imported.neighbors.clear();
-    }
-    return imported;
+    });
 }
 
 }  // namespace beeline::coll::plan
