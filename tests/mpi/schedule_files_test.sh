@@ -3,7 +3,7 @@
 # Schedules from files in a job: they serve their number of ranks with right results on all kinds of memory; a file that
 # is wrong is refused with one warning; ranks with different files run none of them.
 set -euo pipefail
-export BEELINE_BUILD=$top_builddir
+export BEELINE_BUILD=$top_builddir OMPI_MCA_coll_beeline_report=1
 plan=$top_builddir/beeline-plan
 bench=$top_builddir/beeline-bench
 matrix=$top_builddir/tests/mpi/coll_matrix
@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 fail() { cat "$work/out"; echo "FAIL: $*"; exit 1; }
-launch() { "$top_srcdir/tests/support/mpirun.sh" --timeout 100 --mca coll_beeline_report 1 "$@" >"$work/out" 2>&1; }
+launch() { "$top_srcdir/tests/support/mpirun.sh" --timeout 100 "$@" >"$work/out" 2>&1; }
 # on N RANKS... : an allreduce of device memory, whose results are right
 on_device() {
     launch --gpus 2 "$@" "$bench" allreduce -d cuda --sizes 1000000 -i 2 || fail "exit code of $*"
@@ -74,11 +74,11 @@ on_device -n 3 --mca coll_beeline_schedule_file "$ring"
 served 0 my_ring
 launch -n 4 --mca coll_beeline_schedule_file "$ring" "$bench" allreduce -d host --sizes 1000000 -i 2 || fail "host"
 served 4 my_ring
-sed 's/"ranks": 4,/"ranks": 4, "greatest_bytes": 999999,/' "$ring" >"$work/short.json"
-on_device -n 4 --mca coll_beeline_schedule_file "$work/short.json"
+sed 's/"ranks": 4,/"ranks": 4, "least_bytes": 2000000,/' "$ring" >"$work/large.json"
+on_device -n 4 --mca coll_beeline_schedule_file "$work/large.json"
 served 0 my_ring
 # A parameter or a rule names it: then it serves these sizes too.
-on_device -n 4 --mca coll_beeline_schedule_file "$work/short.json" --mca coll_beeline_allreduce_algorithm my_ring
+on_device -n 4 --mca coll_beeline_schedule_file "$work/large.json" --mca coll_beeline_allreduce_algorithm my_ring
 served 4 my_ring
 printf 'beeline-tuning 1\nrule collective=allreduce bytes=1M- algorithm=bruck\n' >"$work/tuning"
 printf 'rule collective=allreduce algorithm=my_ring\n' >>"$work/tuning"
