@@ -97,6 +97,7 @@ void Engine::on_shm(void* self, const mover::shm::Arrival& arrival) {
 bool Engine::on_ucx(void* self, std::span<const std::byte> header,
                     const mover::ucx::Payload& payload) {
     auto& engine = *static_cast<Engine*>(self);
+    engine.resting_ = false;
     switch (wire::peek(header)) {
         case wire::MessageType::kEager:
             if (!payload.rendezvous) {

@@ -101,6 +101,7 @@ std::vector<std::byte> Engine::address() const {
 }
 
 Peer* Engine::add_peer(std::span<const std::byte> bytes) {
+    resting_ = false;
     auto peer = std::make_unique<Peer>();
     if (!decode(bytes, peer->address)) {
         log(LogLevel::kError,
@@ -131,6 +132,7 @@ Peer* Engine::add_peer(std::span<const std::byte> bytes) {
 }
 
 Communicator* Engine::add_communicator(std::uint32_t id, int rank, int peers, Resolver resolver) {
+    resting_ = false;
     auto* communicator = new Communicator(id, rank, peers, resolver);
     if (communicators_.size() <= id) {
         communicators_.resize(id + 1);
@@ -184,6 +186,7 @@ void Engine::replay(Communicator& communicator, Message* message) {
 }
 
 void Engine::remove_communicator(Communicator* communicator) {
+    resting_ = false;
     take_over();
     communicators_[communicator->id] = nullptr;
     communicator->matcher.for_each_unexpected([&](match::Unexpected& message) {
@@ -200,13 +203,41 @@ void Engine::remove_communicator(Communicator* communicator) {
 
 int Engine::progress() {
     int events = 0;
-    if (!aside_ && (!ended_.empty() || unresolved_ != nullptr)) {
+    if (!resting_ && !aside_ && (!ended_.empty() || unresolved_ != nullptr)) {
         events += take_over();
     }
     events += poll();
     if (++polls_ % kPollsPerCheck == 0 && shm_ != nullptr) {
         shm_->check();
     }
+    if (!resting_) {
+        resting_ = rests();
+        if (!resting_) {
+            events += move_on();
+        }
+    }
+    if ((remote_peers_ && !by_rdma_) || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
+        ++idle_polls_ >= kUcxEvery) {
+        idle_polls_ = 0;
+        if (ucx_interest_ != 0) {
+            --ucx_interest_;
+        }
+        const unsigned handled = ucx_->progress();
+        if (handled != 0) {
+            ucx_interest_ = kUcxInterest;
+            resting_ = false;
+        }
+        events += static_cast<int>(handled);
+        if (rdma_ != nullptr && !by_rdma_) {
+            poll_rdma(events);
+        }
+    }
+    return events;
+}
+
+/// Moves on what is under way; the number of events.
+int Engine::move_on() {
+    int events = 0;
     if (!pulls_.empty()) {
         poll_pulls(events);
     }
@@ -242,22 +273,14 @@ int Engine::progress() {
         advance(*request);
         request = following;
     }
-    if ((remote_peers_ && !by_rdma_) || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
-        ++idle_polls_ >= kUcxEvery) {
-        idle_polls_ = 0;
-        if (ucx_interest_ != 0) {
-            --ucx_interest_;
-        }
-        const unsigned handled = ucx_->progress();
-        if (handled != 0) {
-            ucx_interest_ = kUcxInterest;
-        }
-        events += static_cast<int>(handled);
-        if (rdma_ != nullptr && !by_rdma_) {
-            poll_rdma(events);
-        }
-    }
     return events;
+}
+
+/// Whether move_on() and take_over() have nothing to do until the application calls or something
+/// arrives: whoever starts or takes anything sets `resting_` to false.
+bool Engine::rests() const noexcept {
+    return idle() && pulls_.empty() && waiting_payloads_.empty() && exports_.entries() == 0 &&
+           rdma_ == nullptr;
 }
 
 bool Engine::idle() const noexcept {

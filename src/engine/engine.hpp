@@ -170,6 +170,10 @@ class Engine {
     Engine(const config::Params& params, std::uint64_t secret);
     static std::uint64_t random_secret() noexcept;
 
+    // engine.cpp: a turn of progress
+    int move_on();
+    bool rests() const noexcept;
+
     // background.cpp: progress by a thread of its own
     int progress_aside() noexcept;  // -1: a caller is in the engine
     void watch(Request& request) noexcept;
@@ -502,6 +506,7 @@ class Engine {
     std::vector<std::unique_ptr<Peer>> peers_;
     bool remote_peers_ = false;  // some peer is reached by UCX alone
     unsigned idle_polls_ = 0;
+    bool resting_ = false;  // rests() held, and nothing has happened since
     unsigned polls_ = 0;
     unsigned ucx_interest_ = 0;  // polls for which UCX is asked every time
     std::vector<Communicator*> communicators_;

@@ -14,6 +14,7 @@ namespace beeline::engine {
 
 Status Engine::receive(Request& request, Communicator& communicator, int source, int tag,
                        const Buffer& buffer) {
+    resting_ = false;
     request.kind_ = Request::Kind::kReceive;
     request.active_ = true;
     request.communicator_ = &communicator;
@@ -41,6 +42,7 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
 }
 
 bool Engine::cancel(Request& request) {
+    resting_ = false;
     if (request.kind_ != Request::Kind::kReceive || !request.active_ ||
         !request.communicator_->matcher.cancel(&request)) {
         return false;
@@ -60,6 +62,7 @@ void Engine::extract(Communicator& communicator, Message* message) noexcept {
 
 Status Engine::receive_matched(Request& request, Communicator& communicator, Message* message,
                                const Buffer& buffer) {
+    resting_ = false;
     request.kind_ = Request::Kind::kReceive;
     request.active_ = true;
     request.communicator_ = &communicator;

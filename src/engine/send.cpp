@@ -103,6 +103,7 @@ protocol::SendChoice Engine::choose(const Request& request) {
 
 Status Engine::send(Request& request, Communicator& communicator, int destination, int tag,
                     const Buffer& buffer, SendMode mode, const memory::Pointer* where) {
+    resting_ = false;
     Peer* peer = communicator.process(destination);
     if (peer == nullptr) {
         return Status::kUnreachable;

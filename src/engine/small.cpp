@@ -61,6 +61,7 @@ bool Engine::try_send(Communicator& communicator, int destination, int tag, cons
 }
 
 int Engine::take_arrived() {
+    resting_ = false;
     return shm_->progress(kMessagesPerPoll,
                           [this](const mover::shm::Arrival& arrival) { on_message(arrival); });
 }

@@ -5,6 +5,10 @@
 namespace beeline::protocol {
 namespace {
 
+/// Blocks move while a thread of either side runs, UCX's copy while the receiver's does: where the
+/// application computes on the same cores, one thread is found time more easily than two in turn.
+constexpr std::size_t kShmWithThread = std::size_t{1} << 20;
+
 /// A message of `bytes` between two processes of one kind of memory, with every way open.
 Situation typical(std::size_t bytes, bool shared_memory, bool on_device) noexcept {
     Situation situation;
@@ -124,6 +128,9 @@ Limits limits_of(const config::Params& params) noexcept {
             limits.*row.limit = crossover(given.*row.limit, row.last, row.shared_memory,
                                           row.on_device, given, costs);
         }
+    }
+    if (params.pml_async_progress && !config::is_given(params, offsetof(P, pml_shm_limit))) {
+        limits.rendezvous_shm = std::min(limits.rendezvous_shm, kShmWithThread);
     }
     switch (preference_of(params)) {
         case Preference::kAuto:

@@ -11,6 +11,7 @@ on="--mca pml_beeline_async_progress 1"
 
 launch -n 2 "$program" host --without
 launch -n 2 $on "$program" host
+launch -n 2 $on --mca pml_beeline_protocol rendezvous_shm "$program" host  # beyond the limit that goes with it
 launch --gpus 2 -n 2 --mca pml_beeline_async_progress 0 "$program" device --without
 launch --gpus 2 -n 2 $on "$program" host device managed
 launch --gpus 1 -n 2 $on "$program" host device --threads

@@ -97,6 +97,18 @@ TEST(LimitsOf, WhatTheUserSetsStands) {
     EXPECT_EQ(limits_of(params).device_eager, 65536U);
 }
 
+TEST(LimitsOf, AThreadForProgressPrefersUcxForLargeHostMessages) {
+    config::Params params;
+    params.pml_async_progress = true;
+    EXPECT_EQ(limits_of(params).rendezvous_shm, std::size_t{1} << 20);
+    for (const config::Row& row : config::rows()) {
+        if (row.offset == offsetof(config::Params, pml_shm_limit)) {
+            config::note_given(params, row);
+        }
+    }
+    EXPECT_EQ(limits_of(params).rendezvous_shm, params.pml_shm_limit) << "set by the user";
+}
+
 TEST(LimitsOf, WhatTheUserSetsToTheDefaultStandsToo) {
     config::Params params;
     params.pml_cost_mapping = 0;
