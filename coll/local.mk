@@ -17,7 +17,7 @@ core_sources += \
 	coll/plan/emitter.cpp coll/plan/emitter.hpp coll/plan/entries.hpp \
 	coll/plan/imported.cpp coll/plan/imported.hpp coll/plan/json.hpp coll/plan/msccl.cpp coll/plan/msccl.hpp \
 	coll/plan/msccl_file.cpp coll/plan/msccl_file.hpp coll/plan/xml.cpp coll/plan/xml.hpp \
-	coll/plan/loaded.cpp coll/plan/loaded.hpp coll/plan/turn_over.cpp \
+	coll/plan/loaded.cpp coll/plan/loaded.hpp coll/plan/loops.cpp coll/plan/loops.hpp coll/plan/turn_over.cpp \
 	coll/plan/meaning.cpp coll/plan/meaning.hpp \
 	coll/plan/validate.cpp coll/plan/validate.hpp coll/plan/validate_local.cpp \
 	coll/plan/layout.cpp coll/plan/layout.hpp coll/plan/print.cpp coll/plan/request.hpp \
@@ -68,7 +68,7 @@ core_sources += \
 	coll/select/schedule_files.cpp coll/select/schedule_files.hpp \
 	coll/select/tuning.cpp coll/select/tuning.hpp
 if HAVE_JSON
-core_sources += coll/plan/json.cpp
+core_sources += coll/plan/json.cpp coll/plan/json_format.hpp coll/plan/json_write.cpp
 endif
 libcore_la_LIBADD += libkernel.la
 

@@ -28,6 +28,7 @@ void add_show(CLI::App& app, ShowOptions& options) {
     app.add_option("--nodes", options.nodes, "Ranks on each node, as 4,4,3")->delimiter(',');
     app.add_flag("--in-place", options.in_place, "The contribution is in the output");
     app.add_flag("!--not-commutative", options.commutative, "The operation does not commute");
+    app.add_flag("--unrolled", options.unrolled, "Print every step, loops as well");
     app.add_option("--memory", options.memory, "device or host: whose rates count inside a node")
         ->check(CLI::IsMember({"device", "host"}))
         ->capture_default_str();

@@ -33,6 +33,7 @@ struct ShowOptions {
     std::vector<int> nodes;  ///< ranks of each node; empty: one node
     bool in_place = false;
     bool commutative = true;
+    bool unrolled = false;          ///< all steps, no loops
     std::string memory = "device";  ///< that the costs inside a node are for
     std::string tuning;             ///< file; empty: built-in rates
     std::string schedules;          ///< files, as of coll_beeline_schedule_file; empty: none

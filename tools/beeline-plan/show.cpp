@@ -139,9 +139,10 @@ void print_use(const plan::Imported& imported) {
     const plan::Collective collective = imported.world[0].collective;
     const std::string name = plan::name_of(imported);
     if (coll::select::refuse_word(collective, name, {}).empty()) {
-        std::printf("a job refuses it: %s is a word of coll_beeline_%s_algorithm; another name: "
-                    "--name NAME --json FILE\n",
-                    name.c_str(), to_string(collective));
+        std::printf(
+            "a job refuses it: %s is a word of coll_beeline_%s_algorithm; another name: "
+            "--name NAME --json FILE\n",
+            name.c_str(), to_string(collective));
         return;
     }
     plan::Loaded loaded(collective, name);
@@ -168,10 +169,10 @@ void print_use(const plan::Imported& imported) {
                             : ", operations that commute");
 }
 
-void print_steps(const std::vector<plan::Schedule>& world, int rank) {
+void print_steps(const std::vector<plan::Schedule>& world, int rank, bool loops) {
     for (const plan::Schedule& schedule : world) {
         if (rank < 0 || schedule.rank == rank) {
-            std::printf("\n%s", print(schedule).c_str());
+            std::printf("\n%s", (loops ? print_loops(schedule) : print(schedule)).c_str());
         }
     }
 }
@@ -238,13 +239,14 @@ int show(const ShowOptions& options) {
                 static_cast<unsigned long long>(verdict.ops),
                 static_cast<unsigned long long>(verdict.messages), verdict.depth,
                 timeline.end * 1e6);
-    print_steps(world, options.rank);
+    print_steps(world, options.rank, !options.unrolled);
     const std::string title = options.collective + ", " + chosen->name + ", " +
                               std::to_string(options.ranks) + " ranks, " +
                               std::to_string(options.bytes) + " bytes";
     const bool written =
         (options.svg.empty() || write_file(options.svg, plan::draw(world, timeline, title))) &&
-        (options.json.empty() || write_file(options.json, plan::to_json(named(world, options.name), shown.neighbors)));
+        (options.json.empty() ||
+         write_file(options.json, plan::to_json(named(world, options.name), shown.neighbors)));
     return written && verdict.ok() ? 0 : 1;
 }
 
@@ -271,12 +273,11 @@ int check(const CheckOptions& options) {
     const plan::Timeline timeline = plan::simulate(imported.world, options.bytes,
                                                    coll::select::rates_of({}, {&params, &tuning}));
     const std::string title = std::string(to_string(first.collective)) + ", " + first.algorithm;
-    const bool written =
-        (options.svg.empty() ||
-         write_file(options.svg, plan::draw(imported.world, timeline, title))) &&
-        (options.json.empty() ||
-         write_file(options.json,
-                    plan::to_json(imported.world, imported.neighbors, imported.bytes)));
+    const bool written = (options.svg.empty() ||
+                          write_file(options.svg, plan::draw(imported.world, timeline, title))) &&
+                         (options.json.empty() ||
+                          write_file(options.json, plan::to_json(imported.world, imported.neighbors,
+                                                                 imported.bytes)));
     return written ? 0 : 2;
 }
 

@@ -12,7 +12,7 @@ if HAVE_TOOL_LIBS
 check_PROGRAMS += tests/model/coll/document_test
 TESTS += tests/model/coll/document_test
 tests_model_coll_document_test_SOURCES = tests/model/coll/document_test.cpp tests/model/coll/loaded_test.cpp \
-	tests/model/coll/msccl_test.cpp tests/model/coll/schedule_files_test.cpp \
+	tests/model/coll/loops_test.cpp tests/model/coll/msccl_test.cpp tests/model/coll/schedule_files_test.cpp \
 	tests/model/coll/builders.hpp tests/support/main.cpp
 tests_model_coll_document_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_model_coll_document_test_LDADD = libprove.la libcore.la $(GTEST_LIBS) -lrapidcheck
