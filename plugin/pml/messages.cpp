@@ -81,12 +81,16 @@ void give_back(Alone* alone) {
     spare_alone = alone;
 }
 
+/// Whether a process of one thread that waits gives up the processor.
+bool yields() noexcept {
+    return opal_progress_yield_when_idle && !engine().threads;
+}
+
 /// Looks for a short message that is about to arrive, without the detour through everyone's
 /// progress functions.
 template <class Complete>
 void poll_for(Complete&& complete) {
-    const bool yields = opal_progress_yield_when_idle && !engine().threads;
-    const int polls = !yields ? kOwnPolls : engine().by_rdma() ? kCardPolls : kYieldingPolls;
+    const int polls = !yields() ? kOwnPolls : engine().by_rdma() ? kCardPolls : kYieldingPolls;
     for (int poll = 1; poll <= polls && !complete(); ++poll) {
         const engine::Engine::Guard guard(engine());
         if (poll % kProgressEvery == 0) {
@@ -101,6 +105,16 @@ void await(const Alone& alone) {
     const auto complete = [&alone] { return alone.complete.load(std::memory_order_acquire); };
     poll_for(complete);
     for (int round = 0; !complete(); ++round) {
+        if (yields() && round % kProgressEvery != 0) {
+            {
+                const engine::Engine::Guard guard(engine());
+                engine().poll();
+            }
+            if (!complete()) {
+                sched_yield();
+            }
+            continue;
+        }
         opal_progress();
         if (engine().threads && round >= kPatience) {
             sched_yield();  // more threads may wait than there are processors
