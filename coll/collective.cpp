@@ -155,7 +155,7 @@ Context::Kept& Context::schedule(const plan::Request& request, const plan::Algor
     Kept* oldest = nullptr;
     for (const auto& kept : kept_) {
         const plan::Schedule& old = kept->schedule;
-        if (kept->algorithm == &algorithm && static_cast<int>(old.slices) == request.slices &&
+        if (kept->algorithm == &algorithm && kept->slices == request.slices &&
             old.in_place == request.in_place && old.root == request.root &&
             (old.cut == request.cut || plan::on_vector(request.collective))) {
             kept->used = clock_;  // the edges of a communicator never change
@@ -172,6 +172,7 @@ Context::Kept& Context::schedule(const plan::Request& request, const plan::Algor
     oldest->algorithm = nullptr;
     oldest->schedule = plan::join(plan::split(algorithm.build(request)), kernel::kMostInputs);
     oldest->algorithm = &algorithm;
+    oldest->slices = request.slices;
     oldest->used = clock_;
     ++counters_.built;
     return *oldest;

@@ -110,6 +110,7 @@ class Context {
     /// A schedule and what it was made for.
     struct Kept {
         const plan::Algorithm* algorithm = nullptr;
+        int slices = 1;           ///< asked for
         std::uint64_t used = 0;   ///< when; 0: empty
         std::uint64_t users = 0;  ///< operations that run it
         plan::Schedule schedule;

@@ -15,6 +15,11 @@ core_sources += \
 	coll/pattern/binomial.hpp \
 	coll/plan/algorithm.cpp coll/plan/algorithm.hpp coll/plan/collective.hpp \
 	coll/plan/emitter.cpp coll/plan/emitter.hpp coll/plan/entries.hpp \
+	coll/plan/imported.cpp coll/plan/imported.hpp coll/plan/json.hpp coll/plan/msccl.cpp coll/plan/msccl.hpp \
+	coll/plan/msccl_file.cpp coll/plan/msccl_file.hpp coll/plan/xml.cpp coll/plan/xml.hpp \
+	coll/plan/loaded.cpp coll/plan/loaded.hpp coll/plan/loops.cpp coll/plan/loops.hpp coll/plan/turn_over.cpp \
+	coll/plan/meaning.cpp coll/plan/meaning.hpp \
+	coll/plan/validate.cpp coll/plan/validate.hpp coll/plan/validate_local.cpp \
 	coll/plan/layout.cpp coll/plan/layout.hpp coll/plan/print.cpp coll/plan/request.hpp \
 	coll/plan/schedule.hpp coll/plan/transform.cpp coll/plan/transform.hpp \
 	coll/pattern/bine.hpp coll/pattern/double_tree.hpp coll/plan/halving.hpp coll/plan/steps.hpp \
@@ -60,7 +65,11 @@ core_sources += \
 	coll/plan/scatter_binomial.cpp \
 	coll/plan/scatter_linear.cpp \
 	coll/select/model.hpp coll/select/select.cpp coll/select/select.hpp \
+	coll/select/schedule_files.cpp coll/select/schedule_files.hpp \
 	coll/select/tuning.cpp coll/select/tuning.hpp
+if HAVE_JSON
+core_sources += coll/plan/json.cpp coll/plan/json_format.hpp coll/plan/json_write.cpp
+endif
 libcore_la_LIBADD += libkernel.la
 
 # The reductions for the CPU need the vectoriser whatever -O says, and the image needs its path. (The image is
@@ -88,19 +97,11 @@ libbeeline_kernels_la_SOURCES = coll/kernel/fused_twins.cpp coll/kernel/fused.in
 	src/memory/kernel/twins.cpp src/memory/kernel/runs.inc src/memory/kernel/source_hash.h
 libbeeline_kernels_la_LDFLAGS = -module -avoid-version -shared
 
-# Proof of schedules, for tests and tools.
-noinst_LTLIBRARIES += libvalidate.la
-libvalidate_la_SOURCES = coll/plan/draw.cpp coll/plan/draw.hpp \
+# Proofs over many worlds, and pictures, for tests and tools.
+noinst_LTLIBRARIES += libprove.la
+libprove_la_SOURCES = coll/plan/draw.cpp coll/plan/draw.hpp \
 	coll/plan/timeline.cpp coll/plan/timeline.hpp \
-	coll/plan/meaning.cpp coll/plan/meaning.hpp \
-	coll/plan/prove.cpp coll/plan/prove.hpp \
-	coll/plan/validate.cpp coll/plan/validate.hpp coll/plan/validate_local.cpp
-
-if HAVE_TOOL_LIBS
-noinst_LTLIBRARIES += libplanjson.la
-libplanjson_la_SOURCES = coll/plan/json.cpp coll/plan/json.hpp coll/plan/msccl.cpp coll/plan/msccl.hpp \
-	coll/plan/msccl_file.cpp coll/plan/msccl_file.hpp coll/plan/xml.cpp coll/plan/xml.hpp
-endif
+	coll/plan/prove.cpp coll/plan/prove.hpp
 
 # For whoever changes the kernels and has a CUDA Toolkit.
 .PHONY: regenerate-ptx

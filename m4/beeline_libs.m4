@@ -33,5 +33,10 @@ AC_DEFUN([BEELINE_TEST_LIBS], [
 AC_DEFUN([BEELINE_TOOL_LIBS], [
   AC_CHECK_HEADER([CLI/CLI.hpp], [have_cli11=yes], [have_cli11=no])
   AC_CHECK_HEADER([nlohmann/json.hpp], [have_json=yes], [have_json=no])
+  # Files of schedules in JSON are read where it is there; BEELINE_HAVE_JSON is 1 then.
+  AM_CONDITIONAL([HAVE_JSON], [test "x$have_json" = xyes])
+  AS_IF([test "x$have_json" = xyes], [BEELINE_JSON_CPPFLAGS=-DBEELINE_HAVE_JSON=1],
+    [BEELINE_JSON_CPPFLAGS=-DBEELINE_HAVE_JSON=0])
+  AC_SUBST([BEELINE_JSON_CPPFLAGS])
   AM_CONDITIONAL([HAVE_TOOL_LIBS], [test "x$have_cli11" = xyes && test "x$have_json" = xyes])
 ])

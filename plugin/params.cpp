@@ -14,7 +14,7 @@ namespace beeline::plugin {
 namespace {
 
 constexpr std::size_t kMaxRows = 128;
-constexpr std::size_t kHelpBytes = 512;
+constexpr std::size_t kHelpBytes = 640;
 
 // Where Open MPI keeps each variable's text; it owns the strings.
 constinit char* values[kMaxRows] = {};
@@ -38,6 +38,7 @@ void write_help(const config::Row& row, char (&help)[kHelpBytes]) noexcept {
                           row.text, minimum, maximum, row.unit, row.initial);
             return;
         case config::Kind::kChoice:
+        case config::Kind::kName:
             std::snprintf(help, sizeof help, "%s (one of %s; default %s)", row.text, row.words,
                           row.initial);
             return;
@@ -50,7 +51,7 @@ void write_help(const config::Row& row, char (&help)[kHelpBytes]) noexcept {
 /// Whether tools may write it while the job runs: the algorithms of collectives (see
 /// plugin/coll/parameters.hpp).
 bool is_writable(const config::Row& row) noexcept {
-    return std::strcmp(row.component, "coll") == 0 && row.kind == config::Kind::kChoice;
+    return std::strcmp(row.component, "coll") == 0 && row.kind == config::Kind::kName;
 }
 
 /// Refuses parameters of this component that the table does not know. Open MPI would ignore them,

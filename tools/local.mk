@@ -24,7 +24,7 @@ beeline_bench_LDADD = libgpu.la $(OMPI_LIBS)
 bin_PROGRAMS += beeline-plan
 beeline_plan_SOURCES = tools/beeline-plan/main.cpp tools/beeline-plan/plan.hpp \
 	tools/beeline-plan/show.cpp tools/beeline-plan/verify.cpp
-beeline_plan_LDADD = libplanjson.la libvalidate.la libcore.la
+beeline_plan_LDADD = libprove.la libcore.la
 
 bin_PROGRAMS += beeline-tune
 beeline_tune_SOURCES = \

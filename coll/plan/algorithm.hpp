@@ -25,7 +25,32 @@ struct Cost {
     double messages = 0;
 };
 
-/// One algorithm for one collective. All members are set; the functions are pure.
+/// A function; or one that belongs to an object, which must outlive it: what files brought knows
+/// more than a function can.
+template <class Signature>
+class Method;
+template <class Result, class... Arguments>
+class Method<Result(Arguments...)> {
+ public:
+    constexpr Method() noexcept = default;
+    // NOLINTNEXTLINE(google-explicit-constructor): a function is a method
+    constexpr Method(Result (*function)(Arguments...)) noexcept : function_(function) {}
+    constexpr Method(Result (*method)(const void*, Arguments...), const void* object) noexcept
+        : method_(method), object_(object) {}
+    Result operator()(Arguments... arguments) const {
+        return object_ != nullptr ? method_(object_, arguments...) : function_(arguments...);
+    }
+    explicit constexpr operator bool() const noexcept {
+        return object_ != nullptr || function_ != nullptr;
+    }
+
+ private:
+    Result (*function_)(Arguments...) = nullptr;
+    Result (*method_)(const void*, Arguments...) = nullptr;
+    const void* object_ = nullptr;
+};
+
+/// One algorithm for one collective. The functions are pure.
 struct Algorithm {
     Collective collective;
     const char* name;    ///< as in parameters and tuning files
@@ -33,15 +58,18 @@ struct Algorithm {
     /// Whether the slices of a request make it faster: it pipelines.
     bool pipelines;
     /// Why it can't serve this request (in lower case, for people), or null.
-    const char* (*refuses)(const Request&) noexcept;
+    Method<const char*(const Request&)> refuses;
     /// This rank's part. The request must not be refused.
-    Schedule (*build)(const Request&);
+    Method<Schedule(const Request&)> build;
     /// For `bytes` of the vector, or of one block (varying blocks: of their mean).
-    Cost (*cost)(const Request&, double bytes) noexcept;
+    Method<Cost(const Request&, double bytes)> cost;
     /// Every element of a result is ((0 op 1) op 2) ... of the ranks' contributions, whatever the
     /// cut and the rank that computes it, as many joined at once as join() allows: algorithms of
     /// one collective that fold give the same bits.
     bool folds = false;
+    /// Of what a file brought (loaded.hpp): whether it is meant for so many bytes, and so chosen
+    /// unless something else is asked for. None: it is for the cost model to choose.
+    Method<bool(const Request&, double bytes)> claims = {};
 };
 
 /// All algorithms, those of a collective together, in the order in which they were thought best to

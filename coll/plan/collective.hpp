@@ -37,6 +37,13 @@ constexpr const char* to_string(Collective collective) noexcept {
     return kNames[static_cast<int>(collective)];
 }
 
+/// From the least to the greatest, both included.
+struct Range {
+    std::uint64_t least = 0;
+    std::uint64_t greatest = UINT64_MAX;
+    bool has(std::uint64_t value) const noexcept { return least <= value && value <= greatest; }
+};
+
 /// Has a root.
 constexpr bool rooted(Collective collective) noexcept {
     return collective == Collective::kBcast || collective == Collective::kReduce ||

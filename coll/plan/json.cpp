@@ -1,93 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// JSON documents of schedules.
+// JSON documents of schedules: reading.
 #include "coll/plan/json.hpp"
 
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "coll/plan/json_format.hpp"
+#include "coll/plan/loops.hpp"
 
 namespace beeline::coll::plan {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "beeline-schedule";
-constexpr int kVersion = 1;
-
 // What a document may have at most; a proof of the largest takes seconds.
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-constexpr int kMostDepth = 8;
+constexpr int kMostDepth = 10;
 constexpr std::uint64_t kMostRanks = 4096;
 constexpr std::uint64_t kMostChunks = 1 << 24;  ///< of all ranks
 constexpr std::uint64_t kMostOps = 1 << 22;     ///< of all ranks
+constexpr std::uint64_t kMostAfters = 1 << 24;  ///< of all ranks
 constexpr std::uint64_t kMostNumber = 1 << 30;
 
 /// A document that is not as described; caught at the door.
 struct Malformed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
-
-json place_json(const Place& place) {
-    if (place.buffer == Buffer::kSlot) {
-        return {to_string(place.buffer), place.chunk, place.like};
-    }
-    return {to_string(place.buffer), place.chunk};
-}
-
-json op_json(const Schedule& schedule, const Op& op) {
-    json out = {{"op", to_string(op.kind)}, {"count", op.count}};
-    if (is_message(op.kind)) {
-        out["peer"] = op.peer;
-        out["channel"] = op.channel;
-    }
-    const bool reads =
-        op.kind == OpKind::kSend || op.kind == OpKind::kCopy || op.kind == OpKind::kReduce;
-    if (reads && op.count > 0) {
-        out["source"] = place_json(op.source);
-    }
-    if (op.kind == OpKind::kReduce || op.kind == OpKind::kReceiveReduce) {
-        out["second"] = place_json(op.second);
-    }
-    if (op.kind == OpKind::kReceiveReduce) {
-        out["second_first"] = op.second_first;
-    }
-    if (op.kind != OpKind::kSend && op.count > 0) {
-        out["target"] = place_json(op.target);
-    }
-    if (op.phase < schedule.phases.size()) {
-        out["phase"] = op.phase;
-    }
-    if (op.afters > 0) {
-        out["after"] = schedule.after(op);
-    }
-    return out;
-}
-
-json edges_json(const std::vector<Edge>& edges) {
-    json out = json::array();
-    for (const Edge& edge : edges) {
-        out.push_back({edge.peer, edge.channel});
-    }
-    return out;
-}
-
-json rank_json(const Schedule& schedule) {
-    json ops = json::array();
-    for (const Op& op : schedule.ops) {
-        ops.push_back(op_json(schedule, op));
-    }
-    return {{"rank", schedule.rank},
-            {"in_place", schedule.in_place},
-            {"input_blocks", schedule.input_blocks},
-            {"output_blocks", schedule.output_blocks},
-            {"frame_blocks", schedule.frame_blocks},
-            {"mirrors", schedule.mirrors},
-            {"slots", schedule.slots},
-            {"phases", schedule.phases},
-            {"ops", std::move(ops)}};
-}
-
-// --- reading
 
 const json& field(const json& object, const char* name) {
     const auto found = object.is_object() ? object.find(name) : object.end();
@@ -107,6 +44,18 @@ std::uint32_t number(const json& value, const char* name, std::uint64_t most = k
 
 std::int32_t index_of(const json& object, const char* name, std::uint64_t most = kMostNumber) {
     return static_cast<std::int32_t>(number(field(object, name), name, most));
+}
+
+/// A number of bytes that need not be there.
+std::uint64_t bytes_of(const json& document, const char* name, std::uint64_t otherwise) {
+    const auto found = document.find(name);
+    if (found == document.end()) {
+        return otherwise;
+    }
+    if (!found->is_number_unsigned()) {
+        throw Malformed(std::string("\"") + name + "\" is not a number from 0");
+    }
+    return found->get<std::uint64_t>();
 }
 
 bool truth(const json& object, const char* name) {
@@ -156,20 +105,25 @@ Place read_place(const json& op, const char* name) {
     return place;
 }
 
-void read_op(const json& from, Schedule& schedule) {
+/// An op, and what it waits for.
+struct ReadOp {
     Op op;
+    std::vector<std::int32_t> after;
+};
+
+ReadOp read_op(const json& from, std::uint64_t most_after) {
+    ReadOp read;
+    Op& op = read.op;
     op.kind = word<OpKind>(text_of(field(from, "op"), "op"), kOpKinds, "op");
     op.count = number(field(from, "count"), "count");
     if (is_message(op.kind)) {
         op.peer = index_of(from, "peer");
         op.channel = index_of(from, "channel");
     }
-    const bool reads =
-        op.kind == OpKind::kSend || op.kind == OpKind::kCopy || op.kind == OpKind::kReduce;
-    if (reads && op.count > 0) {
+    if (reads_source(op.kind) && op.count > 0) {
         op.source = read_place(from, "source");
     }
-    if (op.kind == OpKind::kReduce || op.kind == OpKind::kReceiveReduce) {
+    if (reads_second(op.kind)) {
         op.second = read_place(from, "second");
     }
     op.second_first = op.kind == OpKind::kReceiveReduce && truth(from, "second_first");
@@ -179,13 +133,102 @@ void read_op(const json& from, Schedule& schedule) {
     if (from.contains("phase")) {
         op.phase = static_cast<std::uint8_t>(index_of(from, "phase", 255));
     }
-    std::vector<std::int32_t> after;
     if (from.contains("after")) {
-        for (const json& before : list(from, "after", schedule.ops.size())) {
-            after.push_back(static_cast<std::int32_t>(number(before, "after")));
+        for (const json& before : list(from, "after", most_after)) {
+            read.after.push_back(static_cast<std::int32_t>(number(before, "after")));
         }
     }
-    append(schedule, op, after);
+    return read;
+}
+
+std::int32_t signed_number(const json& value, const char* name) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 30;
+    if (!value.is_number_integer() || value.get<std::int64_t>() < -kMost ||
+        value.get<std::int64_t>() > kMost) {
+        throw Malformed(std::string("\"") + name + "\" does not step by a whole number");
+    }
+    return value.get<std::int32_t>();
+}
+
+/// How an op of a loop of `ops` moves on; what is not said stays, and what it waits for moves
+/// along.
+Stride read_stride(const json& from, std::size_t ops, std::size_t afters) {
+    Stride stride;
+    stride.after.assign(afters, static_cast<std::int32_t>(ops));
+    if (!from.contains("step")) {
+        return stride;
+    }
+    const json& step = field(from, "step");
+    const auto read = [&](const char* name, std::int32_t& number) {
+        if (step.contains(name)) {
+            number = signed_number(step[name], name);
+        }
+    };
+    read("peer", stride.peer);
+    read("source", stride.source);
+    read("second", stride.second);
+    read("target", stride.target);
+    read("source_like", stride.source_like);
+    read("second_like", stride.second_like);
+    read("target_like", stride.target_like);
+    if (step.contains("after")) {
+        stride.after.clear();
+        for (const json& by : list(step, "after", afters)) {
+            stride.after.push_back(signed_number(by, "after"));
+        }
+        if (stride.after.size() != afters) {
+            throw Malformed("a \"step\" does not say for each \"after\" how it moves");
+        }
+    }
+    return stride;
+}
+
+/// Counts what has been read, against the bounds.
+struct Budget {
+    std::uint64_t chunks = 0;
+    std::uint64_t ops = 0;
+    std::uint64_t afters = 0;
+};
+
+void append_read(Schedule& schedule, const ReadOp& read, Budget& budget) {
+    budget.afters += read.after.size();
+    if (++budget.ops > kMostOps || budget.afters > kMostAfters) {
+        throw Malformed("there are too many ops");
+    }
+    append(schedule, read.op, read.after);
+}
+
+/// A loop, turn by turn.
+void read_loop(const json& from, Schedule& schedule, Budget& budget) {
+    const std::uint32_t turns = number(field(from, "turns"), "turns", kMostOps);
+    const json& ops = list(from, "ops", kMostOps);
+    std::vector<ReadOp> body;
+    std::vector<Stride> strides;
+    for (const json& op : ops) {
+        body.push_back(read_op(op, schedule.ops.size() + ops.size()));
+        strides.push_back(read_stride(op, ops.size(), body.back().after.size()));
+    }
+    if (std::uint64_t{turns} * body.size() > kMostOps - budget.ops) {
+        throw Malformed("there are too many ops");
+    }
+    ReadOp now;
+    for (std::uint32_t turn = 0; turn < turns && !body.empty(); ++turn) {
+        for (std::size_t index = 0; index < body.size(); ++index) {
+            now.op = in_turn(schedule, body[index].op, body[index].after, strides[index], turn,
+                             now.after);
+            append_read(schedule, now, budget);
+        }
+    }
+}
+
+void read_ops(const json& from, Schedule& schedule, Budget& budget) {
+    for (const json& op : list(from, "ops", kMostOps)) {
+        if (text_of(field(op, "op"), "op") == kRepeat) {
+            read_loop(op, schedule, budget);
+        } else {
+            append_read(schedule, read_op(op, schedule.ops.size()), budget);
+        }
+    }
 }
 
 std::vector<Edge> read_edges(const json& object, const char* name) {
@@ -199,12 +242,6 @@ std::vector<Edge> read_edges(const json& object, const char* name) {
     }
     return edges;
 }
-
-/// Counts what has been read, against the bounds.
-struct Budget {
-    std::uint64_t chunks = 0;
-    std::uint64_t ops = 0;
-};
 
 Schedule read_rank(const json& from, Schedule schedule, Budget& budget) {
     schedule.rank = index_of(from, "rank", kMostRanks);
@@ -228,12 +265,7 @@ Schedule read_rank(const json& from, Schedule schedule, Budget& budget) {
     for (const json& phase : list(from, "phases", 255)) {
         schedule.phases.push_back(text_of(phase, "phases"));
     }
-    for (const json& op : list(from, "ops", kMostOps)) {
-        if (++budget.ops > kMostOps) {
-            throw Malformed("there are too many ops");
-        }
-        read_op(op, schedule);
-    }
+    read_ops(from, schedule, budget);
     return schedule;
 }
 
@@ -251,6 +283,11 @@ void read(const json& document, Imported& imported) {
     common.ordered = truth(document, "ordered");
     common.cut = word<Cut>(text_of(field(document, "cut"), "cut"), 4, "cut");
     common.slices = number(field(document, "slices"), "slices", kMostChunks);
+    imported.bytes.least = bytes_of(document, "least_bytes", 0);
+    imported.bytes.greatest = bytes_of(document, "greatest_bytes", UINT64_MAX);
+    if (imported.bytes.least > imported.bytes.greatest) {
+        throw Malformed("\"least_bytes\" is more than \"greatest_bytes\"");
+    }
     Budget budget;
     const json& ranks = list(document, "schedules", kMostRanks);
     if (ranks.size() != static_cast<std::size_t>(common.size) || ranks.empty()) {
@@ -291,50 +328,13 @@ bool too_deep(std::string_view text) {
 
 }  // namespace
 
-std::string to_json(std::span<const Schedule> world, std::span<const Neighbors> neighbors) {
-    const Schedule& first = world[0];
-    json document = {{"format", kFormat},
-                     {"version", kVersion},
-                     {"collective", to_string(first.collective)},
-                     {"algorithm", first.algorithm},
-                     {"ranks", first.size},
-                     {"root", first.root},
-                     {"ordered", first.ordered},
-                     {"cut", to_string(first.cut)},
-                     {"slices", first.slices}};
-    json& schedules = document["schedules"] = json::array();
-    for (const Schedule& schedule : world) {
-        schedules.push_back(rank_json(schedule));
-    }
-    if (!neighbors.empty()) {
-        json& list = document["neighbors"] = json::array();
-        for (const Neighbors& here : neighbors) {
-            list.push_back(
-                {{"sources", edges_json(here.sources)}, {"targets", edges_json(here.targets)}});
-        }
-    }
-    return document.dump(1) + '\n';
-}
-
 Imported from_json(std::string_view text) noexcept {
-    Imported imported;
-    try {
-        if (text.size() > kMostBytes || too_deep(text)) {
-            imported.problem = "it is too long or nested too deep";
-            return imported;
+    return import_proved([text](Imported& imported) {
+        if (text.size() > kMostImportedBytes || too_deep(text)) {
+            throw Malformed("it is too long or nested too deep");
         }
         read(json::parse(text), imported);
-        imported.problem = validate(imported.world, imported.neighbors).problem;
-    } catch (const std::bad_alloc&) {
-        imported.problem = "no memory";
-    } catch (const std::exception& error) {
-        imported.problem = error.what();
-    }
-    if (!imported.ok()) {
-        imported.world.clear();
-        imported.neighbors.clear();
-    }
-    return imported;
+    });
 }
 
 }  // namespace beeline::coll::plan

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <exception>
 #include <map>
 #include <tuple>
 
@@ -259,19 +258,11 @@ class Import {
 }  // namespace
 
 Imported from_msccl(std::string_view text) noexcept {
-    Imported imported;
-    try {
-        imported.world = Import(msccl::read(text)).run();
-        imported.problem = validate(imported.world).problem;
-    } catch (const std::bad_alloc&) {
-        imported.problem = "no memory";
-    } catch (const std::exception& error) {
-        imported.problem = error.what();
-    }
-    if (!imported.ok()) {
-        imported.world.clear();
-    }
-    return imported;
+    return import_proved([text](Imported& imported) {
+        msccl::Algorithm algorithm = msccl::read(text);
+        imported.bytes = algorithm.bytes;
+        imported.world = Import(std::move(algorithm)).run();
+    });
 }
 
 }  // namespace beeline::coll::plan

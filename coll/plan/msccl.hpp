@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "coll/plan/json.hpp"
+#include "coll/plan/imported.hpp"
 
 namespace beeline::coll::plan {
 

@@ -26,12 +26,13 @@ constexpr Kind kKinds[] = {
     {"nop", false, false, false, false},
 };
 
-int number(const XmlElement& element, const char* name, int least, int most) {
+template <class Number = int>
+Number number(const XmlElement& element, const char* name, Number least, Number most) {
     const std::string* text = element.find(name);
     if (text == nullptr) {
         throw Malformed("<" + element.name + "> has no " + name);
     }
-    int value = 0;
+    Number value = 0;
     const char* end = text->data() + text->size();
     const auto [stop, error] = std::from_chars(text->data(), end, value);
     if (error != std::errc{} || stop != end || value < least || value > most) {
@@ -164,6 +165,25 @@ std::vector<Gpu> read_gpus(const XmlElement& algo, const Algorithm& algorithm) {
     return gpus;
 }
 
+/// MSCCL's bytes are of all blocks together, and end before maxBytes.
+plan::Range bytes_of(const XmlElement& algo, const Algorithm& algorithm) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    const auto blocks =
+        static_cast<std::uint64_t>(on_vector(algorithm.collective) ? 1 : algorithm.ranks);
+    const auto up = [blocks](std::uint64_t bytes) { return (bytes + blocks - 1) / blocks; };
+    plan::Range bytes;
+    if (algo.find("minBytes") != nullptr) {
+        bytes.least = up(number<std::uint64_t>(algo, "minBytes", 0, kMost));
+    }
+    if (algo.find("maxBytes") != nullptr) {
+        bytes.greatest = up(number<std::uint64_t>(algo, "maxBytes", 1, kMost)) - 1;
+    }
+    if (bytes.least > bytes.greatest) {
+        throw Malformed("there are no bytes from minBytes to below maxBytes");
+    }
+    return bytes;
+}
+
 }  // namespace
 
 Algorithm read(std::string_view text) {
@@ -181,6 +201,7 @@ Algorithm read(std::string_view text) {
     if (!on_vector(algorithm.collective) && algorithm.chunks % algorithm.ranks != 0) {
         throw Malformed("nchunksperloop is not a multiple of ngpus");
     }
+    algorithm.bytes = bytes_of(algo, algorithm);
     algorithm.gpus = read_gpus(algo, algorithm);
     return algorithm;
 }

@@ -63,6 +63,7 @@ struct Algorithm {
     int ranks = 1;
     int chunks = 1;  ///< of the vector, or of the whole of all blocks
     bool in_place = false;
+    plan::Range bytes;      ///< that it is meant for: of the vector, or of one rank's block
     std::vector<Gpu> gpus;  ///< by rank
 };
 

@@ -105,6 +105,14 @@ constexpr bool is_message(OpKind kind) noexcept {
     return kind == OpKind::kSend || kind == OpKind::kReceive || kind == OpKind::kReceiveReduce;
 }
 
+/// Which places of an op count.
+constexpr bool reads_source(OpKind kind) noexcept {
+    return kind == OpKind::kSend || kind == OpKind::kCopy || kind == OpKind::kReduce;
+}
+constexpr bool reads_second(OpKind kind) noexcept {
+    return kind == OpKind::kReduce || kind == OpKind::kReceiveReduce;
+}
+
 /// One rank's part of a collective.
 ///
 /// Meaning: ops are started in list order, each when the ops it names in `after` are complete;
@@ -164,5 +172,8 @@ std::int32_t append(Schedule& schedule, Op op, std::span<const std::int32_t> aft
 
 /// The schedule as text, one op a line, for people and for tests.
 std::string print(const Schedule& schedule);
+
+/// The same with loops (loops.hpp) as such: an op of theirs as it is in turn k.
+std::string print_loops(const Schedule& schedule);
 
 }  // namespace beeline::coll::plan

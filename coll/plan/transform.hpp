@@ -12,6 +12,11 @@ namespace beeline::coll::plan {
 /// them. Each gets a slot of its own, or mirror chunks when it has several chunks.
 Schedule split(const Schedule& schedule);
 
+/// The same for a caller who is in place, or who is not. A schedule that is turned over first
+/// copies the contribution, which may cost it scratch; nothing else changes, so ranks may be turned
+/// over each for itself. Schedules to which it makes no difference come back as they are.
+Schedule turn_over(const Schedule& schedule, bool in_place);
+
 /// Marks reduces that an executor does at once with the one before: of one run of them in the list
 /// each takes the result of the one before as its source, `most` operands in all. The executor
 /// starts them together, when all that they wait for is complete, and writes the last one's target

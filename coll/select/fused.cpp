@@ -135,6 +135,9 @@ const Algorithm* prefer_fused(std::string_view word, const FusedFacts& facts,
     if (schedule == nullptr) {
         return best;
     }
+    if (schedule->claims) {
+        return nullptr;  // loaded by the user
+    }
     const Cost cost = schedule->cost(request, bytes);
     return least < predict(cost, false, Model{}, Memory::kDevice) ? best : nullptr;
 }

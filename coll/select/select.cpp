@@ -84,16 +84,31 @@ Candidate estimate(const plan::Algorithm& algorithm, const Facts& facts,
     return best;
 }
 
+/// Calls take(algorithm) for all algorithms of a collective, built in and loaded.
+template <class Take>
+void each_algorithm(Collective collective, const Settings& settings, Take&& take) {
+    for (const plan::Algorithm* algorithm : plan::algorithms(collective)) {
+        take(*algorithm);
+    }
+    for (const plan::Algorithm* algorithm : settings.tuning->loaded) {
+        if (algorithm->collective == collective) {
+            take(*algorithm);
+        }
+    }
+}
+
 /// The schedule that takes least; with a refusal when none can serve the call.
 Candidate best_schedule(const Facts& facts, const Settings& settings) noexcept {
     Candidate best;
     best.refusal = "no algorithm serves this call";
-    for (const plan::Algorithm* algorithm : plan::algorithms(facts.request.collective)) {
-        const Candidate one = estimate(*algorithm, facts, settings);
-        if (one.refusal == nullptr && (best.refusal != nullptr || one.seconds < best.seconds)) {
+    each_algorithm(facts.request.collective, settings, [&](const plan::Algorithm& algorithm) {
+        // What a file brought is taken where it is meant for, or where it is named.
+        const Candidate one = estimate(algorithm, facts, settings);
+        if (!algorithm.claims && one.refusal == nullptr &&
+            (best.refusal != nullptr || one.seconds < best.seconds)) {
             best = one;
         }
-    }
+    });
     return best;
 }
 
@@ -184,6 +199,24 @@ Choice by_rule(const Facts& facts, const Settings& settings) noexcept {
     return {};
 }
 
+/// By a file that states the sizes its schedule is meant for; with no algorithm when none does.
+/// Where rules name it, they say when it is taken.
+Choice by_file(const Facts& facts, const Settings& settings) noexcept {
+    const auto& rules = settings.tuning->rules;
+    const double bytes = facts.bytes_known ? facts.bytes : kUnknownBytes;
+    for (const plan::Algorithm* algorithm : settings.tuning->loaded) {
+        const bool ruled = std::any_of(rules.begin(), rules.end(), [algorithm](const Rule& rule) {
+            return rule.algorithm == algorithm;
+        });
+        if (!ruled && algorithm->collective == facts.request.collective &&
+            refuses(*algorithm, facts, settings) == nullptr &&
+            algorithm->claims(facts.request, bytes)) {
+            return {algorithm, 1, "loaded for these ranks and bytes", 0};
+        }
+    }
+    return {};
+}
+
 /// By the cost model. On host memory the model knows nothing that speaks against the previous
 /// module, whose algorithms are the same: only what was measured does.
 Choice cheapest(const Facts& facts, const Settings& settings) noexcept {
@@ -206,7 +239,24 @@ std::string_view wanted(Collective collective, const config::Params& params) noe
     // Asked for in every call: the table of parameters is searched once.
     static const std::array<const config::Row*, plan::kCollectives> table = find_rows();
     const config::Row* row = table[static_cast<std::size_t>(collective)];
-    return row == nullptr ? "auto" : config::nth_word(row->words, wanted_index(collective, params));
+    return row == nullptr ? "auto" : config::word(*row, wanted_index(collective, params));
+}
+
+std::string refuse_word(Collective collective, std::string_view word, const Tuning& tuning) {
+    static const std::array<const config::Row*, plan::kCollectives> table = find_rows();
+    const config::Row* row = table[static_cast<std::size_t>(collective)];
+    if (row == nullptr || config::has_word(*row, word) ||
+        find(collective, word, tuning) != nullptr) {
+        return {};
+    }
+    std::string text = "parameter coll_beeline_" + std::string(row->name) + ": '" +
+                       std::string(word) + "' is refused; allowed: " + row->words;
+    for (const plan::Algorithm* loaded : tuning.loaded) {
+        if (loaded->collective == collective) {
+            text.append("|").append(loaded->name);
+        }
+    }
+    return text;
 }
 
 Choice choose(const Facts& facts, const Settings& settings) noexcept {
@@ -216,10 +266,13 @@ Choice choose(const Facts& facts, const Settings& settings) noexcept {
         return {nullptr, 1, "asked for by parameter", 0};
     }
     if (word != "auto") {
-        const plan::Algorithm* named = plan::find(collective, word);
+        const plan::Algorithm* named = find(collective, word, *settings.tuning);
         if (named != nullptr && refuses(*named, facts, settings) == nullptr) {
             return {named, estimate(*named, facts, settings).slices, "asked for by parameter", 0};
         }
+    }
+    if (const Choice loaded = by_file(facts, settings); loaded.algorithm != nullptr) {
+        return loaded;
     }
     if (const Choice ruled = by_rule(facts, settings); ruled.line > 0) {
         return ruled;
@@ -229,9 +282,9 @@ Choice choose(const Facts& facts, const Settings& settings) noexcept {
 
 std::vector<Candidate> candidates(const Facts& facts, const Settings& settings) {
     std::vector<Candidate> all;
-    for (const plan::Algorithm* algorithm : plan::algorithms(facts.request.collective)) {
-        all.push_back(estimate(*algorithm, facts, settings));
-    }
+    each_algorithm(facts.request.collective, settings, [&](const plan::Algorithm& algorithm) {
+        all.push_back(estimate(algorithm, facts, settings));
+    });
     all.push_back(estimate_staged(facts, settings));
     return all;
 }

@@ -56,8 +56,12 @@ inline int wanted_index(plan::Collective collective, const config::Params& param
 /// The word of coll_<collective>_algorithm in force: "auto", "staged" or an algorithm's name.
 std::string_view wanted(plan::Collective collective, const config::Params& params) noexcept;
 
-/// In this order: the algorithm that coll_<collective>_algorithm names, the first rule of the
-/// tuning file that fits, the cheapest by the cost model, host copies included. What cannot serve
+/// Why coll_<collective>_algorithm cannot be `word`: it names no algorithm, built in or loaded.
+/// Empty when it can.
+std::string refuse_word(plan::Collective collective, std::string_view word, const Tuning& tuning);
+
+/// In this order: the algorithm that coll_<collective>_algorithm names, the first loaded one that
+/// claims the size and that no rule names, the first rule of the tuning file that fits, the cheapest by the cost model, host copies included. What cannot serve
 /// the call is passed over.
 Choice choose(const Facts& facts, const Settings& settings) noexcept;
 

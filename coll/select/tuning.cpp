@@ -223,12 +223,16 @@ class Parser {
             return;
         }
         made.collective = which;
-        made.algorithm = plan::find(which, algorithm);
+        made.algorithm = find(which, algorithm, tuning_);
         if (made.algorithm == nullptr && algorithm != "staged") {
             std::string names = "staged";
             for (const plan::Algorithm* one : plan::algorithms(which)) {
-                names += ", ";
-                names += one->name;
+                names.append(", ").append(one->name);
+            }
+            for (const plan::Algorithm* one : tuning_.loaded) {
+                if (one->collective == which) {
+                    names.append(", ").append(one->name);
+                }
             }
             refuse("algorithm", algorithm, names);
             return;
@@ -275,6 +279,8 @@ class Hash {
 
 std::string parse(std::string_view text, std::string_view file, Tuning& tuning) {
     Tuning read;
+    read.loaded = tuning.loaded;
+    read.loaded_hash = tuning.loaded_hash;
     std::string problem = Parser(file, read).run(text);
     if (problem.empty()) {
         tuning = std::move(read);
@@ -282,21 +288,44 @@ std::string parse(std::string_view text, std::string_view file, Tuning& tuning) 
     return problem;
 }
 
-std::string load(const char* file, Tuning& tuning) {
+const plan::Algorithm* find(plan::Collective collective, std::string_view name,
+                            const Tuning& tuning) noexcept {
+    const plan::Algorithm* found = plan::find(collective, name);
+    for (const plan::Algorithm* loaded : tuning.loaded) {
+        if (found == nullptr && loaded->collective == collective && name == loaded->name) {
+            found = loaded;
+        }
+    }
+    return found;
+}
+
+std::string read_file(const char* file, std::size_t longest, std::string& text) {
+    constexpr std::size_t kStep = std::size_t{1} << 20;
     const auto close = [](std::FILE* stream) { std::fclose(stream); };
     const std::unique_ptr<std::FILE, decltype(close)> stream(std::fopen(file, "re"), close);
     if (stream == nullptr) {
         return std::string(file) + ": " + std::strerror(errno);
     }
-    std::string text(kLongestTuningFile + 1, '\0');
-    text.resize(std::fread(text.data(), 1, text.size(), stream.get()));
+    text.clear();
+    for (std::size_t got = 1; got > 0 && text.size() <= longest;) {
+        const std::size_t before = text.size();
+        text.resize(before + kStep);
+        got = std::fread(text.data() + before, 1, kStep, stream.get());
+        text.resize(before + got);
+    }
     if (std::ferror(stream.get()) != 0) {
         return std::string(file) + ": cannot be read";
     }
-    if (text.size() > kLongestTuningFile) {
-        return std::string(file) + ": longer than 1 MiB";
+    if (text.size() > longest) {
+        return std::string(file) + ": longer than " + std::to_string(longest / kStep) + " MiB";
     }
-    return parse(text, file, tuning);
+    return {};
+}
+
+std::string load(const char* file, Tuning& tuning) {
+    std::string text;
+    std::string problem = read_file(file, kLongestTuningFile, text);
+    return problem.empty() ? parse(text, file, tuning) : problem;
 }
 
 std::uint64_t fingerprint(const Tuning& tuning, const config::Params& params) noexcept {
@@ -316,6 +345,7 @@ std::uint64_t fingerprint(const Tuning& tuning, const config::Params& params) no
         }
         hash.add(static_cast<std::uint64_t>(rule.slices));
     }
+    hash.add(tuning.loaded_hash);
     for (const config::Row& row : config::rows()) {
         const std::string_view name = row.name;
         if (std::strcmp(row.component, "coll") == 0 &&

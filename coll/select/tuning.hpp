@@ -14,12 +14,7 @@
 
 namespace beeline::coll::select {
 
-/// From the least to the greatest, both included.
-struct Range {
-    std::uint64_t least = 0;
-    std::uint64_t greatest = UINT64_MAX;
-    bool has(std::uint64_t value) const noexcept { return least <= value && value <= greatest; }
-};
+using plan::Range;
 
 /// One line of a file that names an algorithm.
 struct Rule {
@@ -35,10 +30,21 @@ struct Rule {
 struct Tuning {
     Model model;
     std::vector<Rule> rules;  ///< the first that fits and can serve the call decides
+    /// What files of schedules brought (schedule_files.hpp), in their order; parse() keeps them.
+    std::vector<const plan::Algorithm*> loaded;
+    std::uint64_t loaded_hash = 0;  ///< of the files' content
 };
+
+/// The algorithm of that name, built in or loaded; or null.
+const plan::Algorithm* find(plan::Collective collective, std::string_view name,
+                            const Tuning& tuning) noexcept;
 
 /// Files longer than this are refused.
 inline constexpr std::size_t kLongestTuningFile = std::size_t{1} << 20;
+
+/// Reads a file into `text`. Empty when all is well; else the file and what is wrong, also when it
+/// is longer than `longest` bytes, a multiple of 1 MiB.
+std::string read_file(const char* file, std::size_t longest, std::string& text);
 
 /// Reads `text`, the content of `file`. Empty when all is well; else what is wrong, with file,
 /// line, value and what is allowed, and `tuning` is as it was.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // mca_coll_beeline: the component as Open MPI loads it.
 #include "base/log.hpp"
+#include "coll/select/schedule_files.hpp"
+#include "coll/select/select.hpp"
 #include "coll/select/tuning.hpp"
 #include "config/config.hpp"
 #include "coll/exec/device_home.hpp"
@@ -9,6 +11,7 @@
 #include "plugin/coll/report.hpp"
 #include "plugin/coll/request.hpp"
 #include "plugin/coll/schedule_request.hpp"
+#include "plugin/coll/schedules.hpp"
 #include "plugin/gpu_fact.hpp"
 #include "plugin/guard.hpp"
 #include "plugin/params.hpp"
@@ -44,6 +47,36 @@ Status load_tuning() {
     return Status::kInvalid;
 }
 
+/// Reads the files of schedules that a parameter names. Files that are refused cost nothing but
+/// themselves: one rank of the job says so for all, and any other whose files differ from its
+/// (schedules.cpp).
+void load_schedules() {
+    auto& files = beeline::coll::select::ScheduleFiles::own();
+    files.load(config::params().coll_schedule_file.data());
+    files.offer(beeline::coll::select::tuning());
+    if (OPAL_PROC_MY_NAME.vpid == 0) {
+        warn_of_schedule_files();
+    }
+    register_loaded_counters(self());
+}
+
+/// Parameters may name what files were to bring. kInvalid, after an error, when one names nothing;
+/// but where a file was refused it may have been that one's, and the job goes on.
+Status check_names() {
+    namespace select = beeline::coll::select;
+    Status outcome = Status::kOk;
+    for (int number = 0; number < beeline::coll::plan::kCollectives; ++number) {
+        const auto collective = static_cast<beeline::coll::plan::Collective>(number);
+        const std::string problem = select::refuse_word(
+            collective, select::wanted(collective, config::params()), select::tuning());
+        if (!problem.empty() && select::ScheduleFiles::own().problems().empty()) {
+            log(LogLevel::kError, "%s", problem.c_str());
+            outcome = Status::kInvalid;
+        }
+    }
+    return outcome;
+}
+
 int register_component() {
     refused = register_params("coll", self()) != Status::kOk;
     register_counters(self());
@@ -51,7 +84,11 @@ int register_component() {
 }
 
 int open_component() {
-    if (refused || load_tuning() != Status::kOk) {
+    if (refused) {
+        stop_refused("coll");
+    }
+    load_schedules();
+    if (check_names() != Status::kOk || load_tuning() != Status::kOk) {
         stop_refused("coll");
     }
     return publish_gpu_fact(self(), beeline::coll::select::fingerprint(

@@ -3,8 +3,10 @@
 #include "plugin/coll/parameters.hpp"
 
 #include <cstdio>
+#include <string>
 #include <string_view>
 
+#include "base/log.hpp"
 #include "plugin/params.hpp"
 
 namespace beeline::plugin::coll {
@@ -39,9 +41,16 @@ void follow_changed_parameter(Collective collective) noexcept {
     }
     const char* const* place = place_of_text(*row);
     followed_texts[static_cast<int>(collective)].store(place, std::memory_order_relaxed);
-    if (*place != nullptr &&
-        beeline::coll::select::wanted(collective, config::params()) != *place) {
+    if (*place == nullptr ||
+        beeline::coll::select::wanted(collective, config::params()) == *place) {
+        return;
+    }
+    const std::string problem = beeline::coll::select::refuse_word(
+        collective, *place, beeline::coll::select::tuning());
+    if (problem.empty()) {
         config::set(config::params(), *row, *place);
+    } else {
+        log(LogLevel::kError, "%s", problem.c_str());
     }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "coll/select/fused.hpp"
+#include "coll/select/schedule_files.hpp"
 
 namespace beeline::plugin::coll {
 namespace {
@@ -40,7 +41,7 @@ void count_one(Counter& counter) noexcept {
     }
 }
 
-/// By place in the table of algorithms, the fused ones after the others.
+/// By place in the table of algorithms, the fused ones after the others, then those of files.
 constexpr std::size_t kMostAlgorithms = 64;
 constinit Counter by_algorithm[kMostAlgorithms] = {};
 
@@ -51,7 +52,12 @@ const beeline::coll::plan::Algorithm* algorithm_at(std::size_t index) noexcept {
         return schedules[index];
     }
     index -= schedules.size();
-    return index < fused.size() ? fused[index] : nullptr;
+    if (index < fused.size()) {
+        return fused[index];
+    }
+    index -= fused.size();
+    const auto& loaded = beeline::coll::select::tuning().loaded;
+    return index < loaded.size() ? loaded[index] : nullptr;
 }
 
 /// Each algorithm's place, by its address: filled when the counters are registered, before any
@@ -83,6 +89,22 @@ void register_counter(const mca_base_component_t* owner, const char* name, const
         nullptr, nullptr, nullptr, &counter);
 }
 
+/// Those from place `first` on.
+void register_algorithms(const mca_base_component_t* owner, std::size_t first) noexcept {
+    for (std::size_t index = first; index < kMostAlgorithms && algorithm_at(index) != nullptr;
+         ++index) {
+        const beeline::coll::plan::Algorithm& algorithm = *algorithm_at(index);
+        place_of(&algorithm) = {&algorithm, index};
+        const char* collective = beeline::coll::plan::to_string(algorithm.collective);
+        char name[80];
+        char help[160];
+        std::snprintf(name, sizeof name, "%s_%s", collective, algorithm.name);
+        std::snprintf(help, sizeof help, "Calls of %s and its kin served by the schedule %s",
+                      collective, algorithm.name);
+        register_counter(owner, name, help, by_algorithm[index]);
+    }
+}
+
 }  // namespace
 
 const char* to_string(Entry entry) noexcept {
@@ -109,18 +131,12 @@ void register_counters(const mca_base_component_t* owner) noexcept {
                       kWayNames[way]);
         register_counter(owner, name, help, sums[way]);
     }
-    for (std::size_t index = 0; index < kMostAlgorithms && algorithm_at(index) != nullptr;
-         ++index) {
-        const beeline::coll::plan::Algorithm& algorithm = *algorithm_at(index);
-        place_of(&algorithm) = {&algorithm, index};
-        const char* collective = beeline::coll::plan::to_string(algorithm.collective);
-        char name[64];
-        char help[128];
-        std::snprintf(name, sizeof name, "%s_%s", collective, algorithm.name);
-        std::snprintf(help, sizeof help, "Calls of %s and its kin served by the schedule %s",
-                      collective, algorithm.name);
-        register_counter(owner, name, help, by_algorithm[index]);
-    }
+    register_algorithms(owner, 0);
+}
+
+void register_loaded_counters(const mca_base_component_t* owner) noexcept {
+    register_algorithms(owner, beeline::coll::plan::algorithms().size() +
+                                   beeline::coll::select::fused_algorithms().size());
 }
 
 void print_report() noexcept {

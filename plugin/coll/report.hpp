@@ -37,6 +37,9 @@ void count_schedule(Entry entry, const beeline::coll::plan::Algorithm& algorithm
 /// coll_beeline_<collective>_<algorithm>.
 void register_counters(const mca_base_component_t* owner) noexcept;
 
+/// The same for the algorithms that files brought, once they are loaded.
+void register_loaded_counters(const mca_base_component_t* owner) noexcept;
+
 /// Prints what this process counted to stderr, one line for each entry point and each algorithm
 /// that was used.
 void print_report() noexcept;

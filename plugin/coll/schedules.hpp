@@ -2,6 +2,7 @@
 // What a communicator keeps for the collectives that Beeline's own schedules serve.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,18 +14,21 @@
 
 namespace beeline::plugin::coll {
 
+/// Warns of the files of schedules that this process left out, once.
+void warn_of_schedule_files() noexcept;
+
 /// One for each communicator; its memory is made by the first call that needs it.
 class Schedules {
  public:
     /// Whether schedules can serve this collective on this communicator: an intra-communicator with
-    /// a GPU somewhere, or on which reductions must be reproducible, under Beeline's PML. All ranks
-    /// come to the same answer.
+    /// a GPU somewhere, or on which reductions must be reproducible, or for which a file brought a
+    /// schedule, under Beeline's PML. All ranks come to the same answer.
     bool serves(ompi_communicator_t* comm, beeline::coll::plan::Collective collective) {
         if (able_ == Able::kUnknown) {
             able_ = find_out(comm);
         }
         return able_ == Able::kYes ||
-               (able_ == Able::kReductions && beeline::coll::plan::reduces(collective));
+               (able_ == Able::kSome && served_[static_cast<std::size_t>(collective)]);
     }
 
     /// The lock of all communicators' contexts: operations are begun, moved on and released under
@@ -64,10 +68,12 @@ class Schedules {
     const Neighbors& neighbors() const noexcept { return neighbors_; }
 
  private:
-    enum class Able : unsigned char { kUnknown, kNo, kReductions, kYes };
+    enum class Able : unsigned char { kUnknown, kNo, kSome, kYes };
     Able find_out(ompi_communicator_t* comm);
+    bool find_served();
 
     Able able_ = Able::kUnknown;
+    std::array<bool, beeline::coll::plan::kCollectives> served_{};  ///< kSome: which collectives
     bool one_node_ = false;
     std::uint32_t operations_ = 0;
     std::uint32_t persistent_operations_ = 0;

@@ -2,11 +2,13 @@
 // Parsing, bounds and printing of the parameters in params.def.
 #include "config/config.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <mutex>
 
 #include "base/log.hpp"
 
@@ -34,6 +36,9 @@ constexpr Row kRows[] = {
 #define BEELINE_CHOICE(component, name, def, words, text) \
     {#component, #name, Kind::kChoice, 0,    0,           \
      "",         def,   words,         text, offsetof(Params, component##_##name)},
+#define BEELINE_NAME(component, name, def, words, text) \
+    {#component, #name, Kind::kName, 0,    0,           \
+     "",         def,   words,       text, offsetof(Params, component##_##name)},
 #define BEELINE_TEXT(component, name, text) \
     {#component, #name, Kind::kText, 0, 0, "", "", "", text, offsetof(Params, component##_##name)},
 #include "config/params.def"
@@ -41,6 +46,7 @@ constexpr Row kRows[] = {
 #undef BEELINE_INT
 #undef BEELINE_SIZE
 #undef BEELINE_CHOICE
+#undef BEELINE_NAME
 #undef BEELINE_TEXT
 };
 
@@ -119,13 +125,65 @@ int find_word(std::string_view words, std::string_view text) noexcept {
     }
 }
 
+int count_words(std::string_view words) noexcept {
+    return 1 + static_cast<int>(std::count(words.begin(), words.end(), '|'));
+}
+
+/// Names that are in no table, each once, in the order in which they were first set.
+class Names {
+ public:
+    /// The name's place, or -1 when it is no name or there is no place left.
+    int find_or_add(std::string_view name) noexcept {
+        const auto plain = [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                   c == '_';
+        };
+        if (name.empty() || name.size() > kLongest ||
+            !std::all_of(name.begin(), name.end(), plain)) {
+            return -1;
+        }
+        const std::lock_guard hold(lock_);
+        for (int index = 0; index < used_; ++index) {
+            if (at(index) == name) {
+                return index;
+            }
+        }
+        if (used_ == kMost) {
+            return -1;
+        }
+        std::memcpy(names_[static_cast<std::size_t>(used_)].data(), name.data(), name.size());
+        return used_++;
+    }
+    std::string_view at(int index) const noexcept {
+        return names_[static_cast<std::size_t>(index)].data();
+    }
+
+ private:
+    static constexpr int kMost = 64;
+    static constexpr std::size_t kLongest = 63;
+    std::mutex lock_;
+    int used_ = 0;
+    std::array<std::array<char, kLongest + 1>, kMost> names_{};
+};
+
+constinit Names names;
+
 }  // namespace
 
-std::string_view nth_word(std::string_view words, int index) noexcept {
+std::string_view word(const Row& row, int index) noexcept {
+    std::string_view words = row.words;
+    const int known = count_words(words);
+    if (index >= known) {
+        return names.at(index - known);
+    }
     for (; index > 0; --index) {
         words.remove_prefix(words.find('|') + 1);
     }
     return words.substr(0, words.find('|'));
+}
+
+bool has_word(const Row& row, std::string_view text) noexcept {
+    return find_word(row.words, text) >= 0;
 }
 
 std::span<const Row> rows() noexcept {
@@ -173,6 +231,18 @@ Status set(Params& params, const Row& row, std::string_view text) noexcept {
             field<int>(params, row) = index;
             return Status::kOk;
         }
+        case Kind::kName: {
+            int index = find_word(row.words, text);
+            if (index < 0) {
+                const int place = names.find_or_add(text);
+                if (place < 0) {
+                    return refuse(row, text, row.words);
+                }
+                index = count_words(row.words) + place;
+            }
+            field<int>(params, row) = index;
+            return Status::kOk;
+        }
         case Kind::kText: {
             Text& value = field<Text>(params, row);
             if (text.size() >= value.size()) {
@@ -213,10 +283,11 @@ const char* print(const Params& params, const Row& row, std::span<char> out) noe
         case Kind::kSize:
             std::snprintf(out.data(), out.size(), "%zu", field<std::size_t>(params, row));
             break;
-        case Kind::kChoice: {
-            const std::string_view word = nth_word(row.words, field<int>(params, row));
-            std::snprintf(out.data(), out.size(), "%.*s", static_cast<int>(word.size()),
-                          word.data());
+        case Kind::kChoice:
+        case Kind::kName: {
+            const std::string_view text = word(row, field<int>(params, row));
+            std::snprintf(out.data(), out.size(), "%.*s", static_cast<int>(text.size()),
+                          text.data());
             break;
         }
         case Kind::kText:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every collective by every algorithm, with samples of forms, datatypes, operations, kinds of
 // memory, counts and roots, against a serial reference; then many under way at a time.
-//   coll_matrix [cases N] [seed N] [only CALL] [allgathers N] [list FILE] device
+//   coll_matrix [cases N] [seed N] [only CALL] [allgathers N] [loaded LIST] [list FILE] device
+// `loaded` tries instead the algorithms that files brought, COLLECTIVE:NAME,COLLECTIVE:NAME: each must serve the world.
 // `list` appends to FILE a line "wanted COLLECTIVE ALGORITHM MEMORY" for each that there is, and
 // "ran ..." for each that this run met, where MEMORY is device, host or mixed.
 #include <algorithm>
@@ -79,7 +80,7 @@ class Matrix {
         for (const config::Row& row : config::rows()) {
             std::string_view name = row.name;
             constexpr std::string_view kSuffix = "_algorithm";
-            if (row.kind != config::Kind::kChoice || std::string_view(row.component) != "coll" ||
+            if (row.kind != config::Kind::kName || std::string_view(row.component) != "coll" ||
                 !name.ends_with(kSuffix)) {
                 continue;
             }
@@ -89,18 +90,31 @@ class Matrix {
                 const std::size_t bar = std::min(words.find('|'), words.size());
                 const std::string word(words.substr(0, bar));
                 words.remove_prefix(std::min(bar + 1, words.size()));
-                choose(row, word);
-                const Served counter(name, word);
-                served_ = {};
-                for (const Call call : calls_of(name)) {
-                    if (only.empty() || only == to_string(call)) {
-                        run_call(call, cases, counter);
-                    }
-                }
-                check_served(name, word, counter.count(), only.empty());
+                run_word(row, name, word, cases, only);
                 note(list, name, word);
             }
             choose(row, "auto");
+        }
+    }
+
+    /// The same for names that are no words of a parameter: "COLLECTIVE:NAME,COLLECTIVE:NAME".
+    void run_loaded(int cases, std::string_view loaded) {
+        while (!loaded.empty()) {
+            const std::string_view pair = loaded.substr(0, loaded.find(','));
+            loaded.remove_prefix(std::min(pair.size() + 1, loaded.size()));
+            const std::string_view name = pair.substr(0, pair.find(':'));
+            const std::string word(pair.substr(name.size() + 1));
+            for (const config::Row& row : config::rows()) {
+                if (row.kind == config::Kind::kName &&
+                    row.name == std::string(name) + "_algorithm") {
+                    run_word(row, name, word, cases, "");
+                    choose(row, "auto");
+                }
+            }
+            for (std::size_t memory = 0; memory < std::size(kMemories); ++memory) {
+                h_.check(served_[memory] > 0, "%s by %s never ran on %s memory",
+                         std::string(name).c_str(), word.c_str(), kMemories[memory]);
+            }
         }
     }
 
@@ -171,6 +185,19 @@ class Matrix {
     }
 
  private:
+    void run_word(const config::Row& row, std::string_view name, const std::string& word,
+                  int cases, std::string_view only) {
+        choose(row, word);
+        const Served counter(name, word);
+        served_ = {};
+        for (const Call call : calls_of(name)) {
+            if (only.empty() || only == to_string(call)) {
+                run_call(call, cases, counter);
+            }
+        }
+        check_served(name, word, counter.count(), only.empty());
+    }
+
     /// What every algorithm can serve, on the whole world.
     void make_servable(Case& facts, std::size_t& element, int number) {
         element %= Elements::kMachine;
@@ -366,9 +393,11 @@ int main(int argc, char** argv) {
     const int seed = number_after(argc, argv, "seed", 1);
     const int allgathers = number_after(argc, argv, "allgathers", 0);
     std::string_view only;
+    std::string_view loaded;
     const char* list = nullptr;
     for (int index = 1; index + 1 < argc; ++index) {
         only = std::string_view(argv[index]) == "only" ? argv[index + 1] : only;
+        loaded = std::string_view(argv[index]) == "loaded" ? argv[index + 1] : loaded;
         list = std::string_view(argv[index]) == "list" ? argv[index + 1] : list;
     }
     if (h.rank == 0) {
@@ -378,6 +407,8 @@ int main(int argc, char** argv) {
         Matrix matrix(h, static_cast<std::uint64_t>(seed));
         if (allgathers > 0) {
             matrix.run_allgathers(allgathers);
+        } else if (!loaded.empty()) {
+            matrix.run_loaded(cases, loaded);
         } else {
             matrix.run_all(cases, only, list);
             matrix.check_covered(only.empty() && cases > 1);

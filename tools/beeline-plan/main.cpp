@@ -28,12 +28,16 @@ void add_show(CLI::App& app, ShowOptions& options) {
     app.add_option("--nodes", options.nodes, "Ranks on each node, as 4,4,3")->delimiter(',');
     app.add_flag("--in-place", options.in_place, "The contribution is in the output");
     app.add_flag("!--not-commutative", options.commutative, "The operation does not commute");
+    app.add_flag("--unrolled", options.unrolled, "Print every step, loops as well");
     app.add_option("--memory", options.memory, "device or host: whose rates count inside a node")
         ->check(CLI::IsMember({"device", "host"}))
         ->capture_default_str();
     app.add_option("--tuning", options.tuning, "Rates and rules of a machine (docs/tuning.md)");
+    app.add_option("--schedules", options.schedules,
+                   "Files of schedules that a job would load, separated by commas");
     app.add_option("--svg", options.svg, "Draw the schedule into this file");
     app.add_option("--json", options.json, "Write the schedules of all ranks into this file");
+    app.add_option("--name", options.name, "Their name in that file, by which a job knows them");
 }
 
 int run(int argc, char** argv) {
@@ -63,6 +67,8 @@ int run(int argc, char** argv) {
                      "What show --json wrote, or something like it, or an MSCCL algorithm")
         ->required();
     check_command->add_option("--json", check_options.json, "Write them into this file");
+    check_command->add_option("--name", check_options.name,
+                              "Their name in that file, by which a job knows them");
     check_command->add_option("--svg", check_options.svg, "Draw them into this file");
     check_command->add_option("--bytes", check_options.bytes, "Length, for the picture")
         ->transform(CLI::AsSizeValue(false))

@@ -33,8 +33,11 @@ struct ShowOptions {
     std::vector<int> nodes;  ///< ranks of each node; empty: one node
     bool in_place = false;
     bool commutative = true;
+    bool unrolled = false;          ///< all steps, no loops
     std::string memory = "device";  ///< that the costs inside a node are for
     std::string tuning;             ///< file; empty: built-in rates
+    std::string schedules;          ///< files, as of coll_beeline_schedule_file; empty: none
+    std::string name;               ///< of the schedules in `json`; empty: the algorithm's
     std::string svg;                ///< files to write; empty: none
     std::string json;
 };
@@ -47,6 +50,7 @@ struct CheckOptions {
     std::size_t bytes = 1 << 20;  ///< of the vector or a block, for the picture
     std::string svg;              ///< files to write; empty: none
     std::string json;
+    std::string name;  ///< that they get in `json`; empty: their own
 };
 
 /// Reads a document, JSON or MSCCL's XML, proves what is in it and prints what was found; 1 when it

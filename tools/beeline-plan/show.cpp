@@ -4,14 +4,15 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
-#include <sstream>
 
 #include "coll/plan/algorithm.hpp"
 #include "coll/plan/draw.hpp"
+#include "coll/plan/imported.hpp"
 #include "coll/plan/json.hpp"
-#include "coll/plan/msccl.hpp"
+#include "coll/plan/loaded.hpp"
 #include "coll/plan/timeline.hpp"
 #include "coll/plan/validate.hpp"
+#include "coll/select/schedule_files.hpp"
 #include "coll/select/select.hpp"
 #include "tools/beeline-plan/plan.hpp"
 
@@ -126,10 +127,52 @@ std::vector<plan::Schedule> build_world(const plan::Algorithm& algorithm, const 
     return world;
 }
 
-void print_steps(const std::vector<plan::Schedule>& world, int rank) {
+std::vector<plan::Schedule> named(std::vector<plan::Schedule> world, const std::string& name) {
+    for (plan::Schedule& schedule : world) {
+        schedule.algorithm = name.empty() ? schedule.algorithm : name;
+    }
+    return world;
+}
+
+/// Tells how a job would take a schedule that is proved.
+void print_use(const plan::Imported& imported) {
+    const plan::Collective collective = imported.world[0].collective;
+    const std::string name = plan::name_of(imported);
+    if (coll::select::refuse_word(collective, name, {}).empty()) {
+        std::printf(
+            "a job refuses it: %s is a word of coll_beeline_%s_algorithm; another name: "
+            "--name NAME --json FILE\n",
+            name.c_str(), to_string(collective));
+        return;
+    }
+    plan::Loaded loaded(collective, name);
+    const std::string problem = loaded.add(imported);
+    if (!problem.empty()) {
+        std::printf("a job refuses it: %s\n", problem.c_str());
+        return;
+    }
+    plan::Request request;
+    request.collective = collective;
+    request.size = imported.world[0].size;
+    request.root = imported.world[0].root;
+    request.commutative = false;
+    const char* refusal = plan::refuses(loaded.algorithm(), request);
+    std::printf("a job loads it as %s, for ", name.c_str());
+    if (imported.bytes.greatest == UINT64_MAX) {
+        std::printf("%llu bytes and above", static_cast<unsigned long long>(imported.bytes.least));
+    } else {
+        std::printf("%llu to %llu bytes", static_cast<unsigned long long>(imported.bytes.least),
+                    static_cast<unsigned long long>(imported.bytes.greatest));
+    }
+    std::printf("%s\n", refusal == nullptr || !plan::reduces(collective)
+                            ? ""
+                            : ", operations that commute");
+}
+
+void print_steps(const std::vector<plan::Schedule>& world, int rank, bool loops) {
     for (const plan::Schedule& schedule : world) {
         if (rank < 0 || schedule.rank == rank) {
-            std::printf("\n%s", print(schedule).c_str());
+            std::printf("\n%s", (loops ? print_loops(schedule) : print(schedule)).c_str());
         }
     }
 }
@@ -153,6 +196,15 @@ int show(const ShowOptions& options) {
         return 2;
     }
     coll::select::Tuning tuning;
+    coll::select::ScheduleFiles files;
+    files.load(options.schedules);
+    for (const std::string& problem : files.problems()) {
+        complain(problem);
+    }
+    if (!files.problems().empty()) {
+        return 2;
+    }
+    files.offer(tuning);
     if (!options.tuning.empty()) {
         const std::string problem = coll::select::load(options.tuning.c_str(), tuning);
         if (!problem.empty()) {
@@ -187,45 +239,45 @@ int show(const ShowOptions& options) {
                 static_cast<unsigned long long>(verdict.ops),
                 static_cast<unsigned long long>(verdict.messages), verdict.depth,
                 timeline.end * 1e6);
-    print_steps(world, options.rank);
+    print_steps(world, options.rank, !options.unrolled);
     const std::string title = options.collective + ", " + chosen->name + ", " +
                               std::to_string(options.ranks) + " ranks, " +
                               std::to_string(options.bytes) + " bytes";
     const bool written =
         (options.svg.empty() || write_file(options.svg, plan::draw(world, timeline, title))) &&
-        (options.json.empty() || write_file(options.json, plan::to_json(world, shown.neighbors)));
+        (options.json.empty() ||
+         write_file(options.json, plan::to_json(named(world, options.name), shown.neighbors)));
     return written && verdict.ok() ? 0 : 1;
 }
 
 int check(const CheckOptions& options) {
-    std::ifstream in(options.file, std::ios::binary);
-    std::ostringstream stream;
-    stream << in.rdbuf();
-    if (!in) {
-        complain("can't read " + options.file);
+    std::string text;
+    if (const std::string problem =
+            coll::select::read_file(options.file.c_str(), plan::kMostImportedBytes, text);
+        !problem.empty()) {
+        complain(problem);
         return 2;
     }
-    const std::string text = stream.str();
-    const std::size_t start = text.find_first_not_of(" \t\r\n");
-    const bool is_xml = start != std::string::npos && text[start] == '<';
-    const plan::Imported imported = is_xml ? plan::from_msccl(text) : plan::from_json(text);
+    plan::Imported imported = plan::import_text(text);
     if (!imported.ok()) {
         std::printf("refused: %s\n", imported.problem.c_str());
         return 1;
     }
+    imported.world = named(std::move(imported.world), options.name);
     const plan::Schedule& first = imported.world[0];
     std::printf("proved: %s %s of %d ranks\n", to_string(first.collective), first.algorithm.c_str(),
                 first.size);
+    print_use(imported);
     const config::Params params;
     const coll::select::Tuning tuning;
     const plan::Timeline timeline = plan::simulate(imported.world, options.bytes,
                                                    coll::select::rates_of({}, {&params, &tuning}));
     const std::string title = std::string(to_string(first.collective)) + ", " + first.algorithm;
-    const bool written =
-        (options.svg.empty() ||
-         write_file(options.svg, plan::draw(imported.world, timeline, title))) &&
-        (options.json.empty() ||
-         write_file(options.json, plan::to_json(imported.world, imported.neighbors)));
+    const bool written = (options.svg.empty() ||
+                          write_file(options.svg, plan::draw(imported.world, timeline, title))) &&
+                         (options.json.empty() ||
+                          write_file(options.json, plan::to_json(imported.world, imported.neighbors,
+                                                                 imported.bytes)));
     return written ? 0 : 2;
 }
 

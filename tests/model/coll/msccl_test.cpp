@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "coll/plan/json.hpp"
 #include "coll/plan/msccl.hpp"
 
 namespace beeline::coll::plan {
@@ -207,6 +208,30 @@ TEST(Msccl, WhatIsWrongIsRefused) {
         EXPECT_NE(problem_of(text), "") << text;
     }
     EXPECT_NE(problem_of(std::string(1 << 20, '<')), "");
+}
+
+TEST(Msccl, BytesAreThoseOfTheFile) {
+    const auto with = [](std::string text, const std::string& bounds) {
+        return from_msccl(text.insert(text.find("name="), bounds + ' '));
+    };
+    const std::string ring = ring_allreduce(3, true);
+    EXPECT_EQ(from_msccl(ring).bytes.least, 0U);
+    EXPECT_EQ(from_msccl(ring).bytes.greatest, UINT64_MAX);
+    const Imported bounded = with(ring, "minBytes=\"1024\" maxBytes=\"65536\"");
+    ASSERT_EQ(bounded.problem, "");
+    EXPECT_EQ(bounded.bytes.least, 1024U);
+    EXPECT_EQ(bounded.bytes.greatest, 65535U);
+    // Of all blocks together there, of one block here: 3 blocks of 33 bytes are below 100, of 34
+    // above.
+    const Imported blocks =
+        with(direct_allgather(false), "minBytes=\"100\" maxBytes=\"300\"");
+    ASSERT_EQ(blocks.problem, "");
+    EXPECT_EQ(blocks.bytes.least, 34U);
+    EXPECT_EQ(blocks.bytes.greatest, 99U);
+    for (const char* wrong : {"minBytes=\"-1\"", "maxBytes=\"0\"", "maxBytes=\"1K\"",
+                              "minBytes=\"9\" maxBytes=\"9\""}) {
+        EXPECT_FALSE(with(ring, wrong).ok()) << wrong;
+    }
 }
 
 }  // namespace

@@ -33,6 +33,20 @@ sed '0,/"peer": 1/s//"peer": 2/' "$work/a.json" >"$work/b.json"
 if "$tool" check "$work/b.json" >"$work/refusal"; then fail "a wrong schedule was proved"; fi
 grep -q '^refused: rank' "$work/refusal" || fail "no reason for the refusal"
 
+# Loops: short in print and in files, whole when asked for.
+"$tool" show allreduce --ranks 64 --algorithm ring --name my_ring --json "$work/loops.json" >"$work/out"
+[ "$(grep -c 'in turns k = 0\.\.' "$work/out")" = 2 ] || fail "loops"
+"$tool" show allreduce --ranks 64 --algorithm ring --unrolled >"$work/out"
+[ "$(grep -c '^ *[0-9]* send ' "$work/out")" = 126 ] || fail "every step"
+grep -q '"op": "repeat"' "$work/loops.json" || fail "loops in a file"
+"$tool" check "$work/loops.json" >"$work/out" || fail "a file with loops"
+grep -q '^a job loads it as my_ring, for 0 bytes and above, operations that commute$' "$work/out" ||
+	fail "how a job takes a schedule"
+"$tool" show allreduce --ranks 64 --schedules "$work/loops.json" >"$work/out"
+grep -q '^chosen: my_ring, 1 slices: loaded for these ranks and bytes' "$work/out" || fail "a schedule from a file"
+if "$tool" show allreduce --schedules "$work/b.json" 2>"$work/refusal"; then fail "a wrong file of schedules"; fi
+grep -q 'b.json: rank .*; allowed: ' "$work/refusal" || fail "no reason for the refusal of a file of schedules"
+
 # MSCCL's XML: two ranks exchange their vectors and combine them.
 {
 	echo '<algo name="exchange" proto="Simple" nchannels="1" nchunksperloop="1" ngpus="2" coll="allreduce" inplace="1">'

@@ -136,16 +136,45 @@ TEST(Config, BooleansTakeTheUsualWords) {
 TEST(Config, AChoiceIsOneOfItsWords) {
     LogCapture capture;
     Params values;
+    const Row& memory = row("coll", "memory");
+    EXPECT_EQ(set(values, memory, "host"), Status::kOk);
+    EXPECT_EQ(values.coll_memory, 1);
+    EXPECT_EQ(printed(values, memory), "host");
+    for (const char* text : {"", "hos", "device|host", "Host", "host "}) {
+        EXPECT_EQ(set(values, memory, text), Status::kInvalid) << '\'' << text << '\'';
+    }
+    EXPECT_EQ(values.coll_memory, 1);
+    EXPECT_EQ(capture.count("allowed: device|host"), 5);
+}
+
+TEST(Config, ANameIsOneOfItsWordsOrLooksLikeOne) {
+    LogCapture capture;
+    Params values;
     const Row& algorithm = row("coll", "allreduce_algorithm");
     EXPECT_EQ(set(values, algorithm, "recursive_doubling"), Status::kOk);
     const int chosen = values.coll_allreduce_algorithm;
     EXPECT_NE(chosen, 0);
     EXPECT_EQ(printed(values, algorithm), "recursive_doubling");
-    for (const char* text : {"", "recursive", "ring|staged", "Ring", "ring "}) {
+    EXPECT_TRUE(has_word(algorithm, "recursive_doubling"));
+    for (const char* text : {"", "ring|staged", "ring ", "a-b",
+                             "a_name_that_is_longer_than_the_sixty_three_characters_that_are_kept"}) {
         EXPECT_EQ(set(values, algorithm, text), Status::kInvalid) << '\'' << text << '\'';
     }
     EXPECT_EQ(values.coll_allreduce_algorithm, chosen);
     EXPECT_EQ(capture.count("allowed: auto|staged|one_shot|two_shot|ring|recursive_doubling"), 5);
+    for (const char* text : {"My_ring_2", "other", "My_ring_2"}) {
+        EXPECT_EQ(set(values, algorithm, text), Status::kOk);
+        EXPECT_EQ(printed(values, algorithm), text);
+        EXPECT_EQ(word(algorithm, values.coll_allreduce_algorithm), text);
+        EXPECT_FALSE(has_word(algorithm, text));
+    }
+    // Equal names are equal numbers, also of other parameters.
+    const int number = values.coll_allreduce_algorithm;
+    EXPECT_EQ(set(values, algorithm, "other"), Status::kOk);
+    EXPECT_NE(values.coll_allreduce_algorithm, number);
+    const Row& bcast = row("coll", "bcast_algorithm");
+    EXPECT_EQ(set(values, bcast, "My_ring_2"), Status::kOk);
+    EXPECT_EQ(printed(values, bcast), "My_ring_2");
 }
 
 TEST(Config, PrintCutsToTheRoomGiven) {
