@@ -88,8 +88,7 @@ chosen 1M device device staged --no-shared-memory --mca pml_beeline_rdma no
 chosen 1M device host staged
 chosen 1M device device staged --other-node --mca pml_beeline_rdma no
 chosen 8K device device eager_device
-chosen 8K device device eager_rdma --other-node
-chosen 8K device device eager_ucx --other-node --mca pml_beeline_rdma no
+chosen 8K device device eager_ucx --other-node
 chosen 8K device device ipc_get --mca pml_beeline_cost_mapping 0
 chosen 32K host host fragments
 chosen 1G host host rendezvous_shm

@@ -30,9 +30,9 @@ if ! quick; then
     expect_no ' NO$'
 fi
 # Inside the hosts by CUDA IPC, between them each GPU's part by its own rank's card.
-expect "hierarchical allreduce, two ranks a host: by RDMA between them" '^1048576 .* yes' hosts 120 4 \
+expect "hierarchical allreduce, two ranks a host: by RDMA between them" '^262144 .* yes' hosts 120 4 \
     --mca coll_beeline_allreduce_algorithm hierarchical --mca coll_beeline_report 1 --mca pml_beeline_report 1 -- \
-    "$bench" allreduce -d cuda --sizes 1M -i 2
+    "$bench" allreduce -d cuda --sizes 256K -i 1 -x 1
 expect_no ' NO$'
 expect_line 'coll/beeline .*hierarchical'
 for rank in 0 1 2 3; do
