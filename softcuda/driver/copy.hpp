@@ -31,6 +31,10 @@ CUresult copy(uint64_t to, uint64_t from, const Rectangle& shape, CUstream handl
 CUresult fill(uint64_t to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width,
               uint64_t height, CUstream handle, Wait wait);
 
+/** When a transfer begins, for model_link; 0 where there is no model: reading the clock may be
+ *  dear. */
+uint64_t start_of_link();
+
 /** Sleeps until the modelled link would have moved `bytes` since `start_ns`. */
 void model_link(uint64_t start_ns, uint64_t bytes);
 

@@ -22,8 +22,8 @@ unsigned memory_type(const Allocation& allocation) {
 
 /** The address the host may dereference; 0 for device memory. */
 uint64_t host_pointer(const Allocation& allocation, uint64_t address) {
-    const bool reachable =
-        !allocation.is_device_memory() || allocation.kind == MemoryKind::kManaged;
+    const bool reachable = !allocation.is_device_memory() ||
+                           allocation.kind == MemoryKind::kManaged || config().host_access;
     return reachable ? address : 0;
 }
 

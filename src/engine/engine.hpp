@@ -427,6 +427,8 @@ class Engine {
                           std::span<const std::byte> message);
     static void on_said(mover::verbs::Share* share, Status status);
     static void on_eager_rdma_sent(mover::verbs::Share* share, Status status);
+    static void on_copied_sent(mover::verbs::Share* share, Status status);
+    bool eager_again(Peer& peer, std::span<const std::byte> message);
 
     // rdma_arrival.cpp: what was written here, or will not be
     int poll_lane();

@@ -172,7 +172,7 @@ bool Engine::open_end(RdmaPeer& to) {
 /// Whether there is a connection that could be closed without harm.
 bool Engine::is_unused(const RdmaPeer& peer) const noexcept {
     return peer.epoch != 0 && peer.state == RdmaPeer::State::kReady && peer.sends == 0 &&
-           peer.receives == 0 && peer.tests == 0;
+           peer.receives == 0 && peer.tests == 0 && !mover::verbs::Lane::busy(peer.connection);
 }
 
 /// Closes a connection, and tells the other end.
@@ -193,6 +193,7 @@ void Engine::close_idle() {
         if (peer->used != peer->used_before || !is_unused(*peer)) {
             peer->used_before = peer->used;
             peer->idle_since = now;
+            rdma_->lane->hurry(peer->connection);
         } else if (now - peer->idle_since >= std::chrono::seconds(params_.pml_rdma_idle)) {
             ++rdma_->counters.closed;
             close_unused(*peer);
@@ -211,10 +212,16 @@ void Engine::make_room() {
             oldest = peer.get();
         }
     }
-    if (count < static_cast<std::size_t>(params_.pml_rdma_connections) || oldest == nullptr) {
+    if (count < static_cast<std::size_t>(params_.pml_rdma_connections)) {
         return;
     }
-    close_unused(*oldest);
+    if (oldest != nullptr) {
+        close_unused(*oldest);
+        return;
+    }
+    for (const auto& peer : rdma_->peers) {  // so that there is one the next time
+        rdma_->lane->hurry(peer->connection);
+    }
 }
 
 /// Closes all rails: the shares under way end, and their messages are moved another way.

@@ -7,10 +7,12 @@
 // everything that goes this way may come twice, and is ignored the second time: messages by their
 // sequence number, answers by the state of the request that they name, and what asks for a write by
 // its immediate.
+#include <cstdlib>
 #include <cstring>
 
 #include "base/log.hpp"
 #include "engine/rdma_state.hpp"
+#include "memory/copy.hpp"
 #include "protocol/select.hpp"
 #include "wire/codec.hpp"
 
@@ -131,22 +133,33 @@ Status Engine::eager_rdma(Request& request) {
         rdma_->lane->give_back(*parcel);
         return status;
     }
-    parcel->owner = &request;
     parcel->engine = this;
+    request.outcome.path = protocol::Path::kRdma;
+    to.used = ++rdma_->messages;
+    if (parcel->bytes == 0 && !request.synchronous_) {
+        parcel->owner = &to;
+        parcel->done = on_copied_sent;
+        parcel->quiet = true;
+        rdma_->lane->send(to.connection, rail, *parcel);
+        send_done(request, protocol::Path::kRdma, Status::kOk);
+        return Status::kOk;
+    }
+    parcel->owner = &request;
     parcel->done = on_eager_rdma_sent;
     request.awaits_ = request.synchronous_ ? Request::Awaits::kAck : Request::Awaits::kNothing;
-    request.outcome.path = protocol::Path::kRdma;
     request.pieces_ = 1;
-    to.used = ++rdma_->messages;
     rdma_->lane->send(to.connection, rail, *parcel);
     return Status::kOk;
 }
 
-/// The card gathers the data where it may, else it is copied into the parcel.
+/// The card gathers the data where it may, else it is copied into the parcel; so are a few bytes
+/// that the processor can reach, with which the parcel may still go to the card by value.
 Status Engine::add_data(Request& request, Parcel& parcel, unsigned rail) {
     const std::size_t bytes = request.buffer_.bytes;
     const unsigned port = rdma_->rails[rail]->rail;
-    if (bytes != 0 && request.data_ != nullptr && request.where_.kind == memory::Kind::kDevice &&
+    const bool copies = memory::is_direct(request.where_, request.data_, bytes);
+    if (bytes != 0 && !copies && request.data_ != nullptr &&
+        request.where_.kind == memory::Kind::kDevice &&
         rdma_->regions->may_register(request.where_, rdma_->ports) &&
         register_memory(request, true) == Status::kOk) {
         if ((request.region_->rails >> port & 1U) != 0) {
@@ -159,6 +172,44 @@ Status Engine::add_data(Request& request, Parcel& parcel, unsigned rail) {
     }
     parcel.length += bytes;
     return gather(request, parcel.memory + sizeof(wire::Eager));
+}
+
+/// Of a message whose send has ended already.
+void Engine::on_copied_sent(Share* share, Status status) {
+    auto& engine = *static_cast<Engine*>(share->engine);
+    if (status == Status::kOk || engine.rdma_->closing) {
+        return;
+    }
+    engine.rdma_->said_again = true;
+    ++engine.rdma_->counters.retries;
+    const auto& to = *static_cast<RdmaPeer*>(share->owner);
+    if (!engine.eager_again(*to.peer, static_cast<Parcel*>(share)->written())) {
+        log(LogLevel::kError,
+            "a message to process %lld, under way when its connection broke, "
+            "cannot be sent again",
+            static_cast<long long>(to.peer->address.shm.pid));
+    }
+}
+
+/// Sends an eager message by UCX, from a copy of it; false when that cannot be done.
+bool Engine::eager_again(Peer& peer, std::span<const std::byte> message) {
+    mover::ucx::Endpoint by = endpoint(peer);
+    const auto data = message.subspan(sizeof(wire::Eager));
+    void* memory = by != nullptr ? std::malloc(data.size() + 1) : nullptr;
+    if (memory == nullptr) {
+        return false;
+    }
+    std::memcpy(memory, data.data(), data.size());
+    mover::ucx::Operation* operation = ucx_->take();
+    std::memcpy(operation->header, message.data(), sizeof(wire::Eager));
+    operation->header_bytes = sizeof(wire::Eager);
+    operation->owner = memory;
+    operation->done = [](mover::ucx::Operation* ended, Status) { std::free(ended->owner); };
+    const Status status = ucx_->send(by, operation, memory, data.size(), false);
+    if (status != Status::kRetry) {
+        std::free(memory);
+    }
+    return status == Status::kRetry || status == Status::kOk;
 }
 
 void Engine::on_eager_rdma_sent(Share* share, Status status) {

@@ -196,9 +196,9 @@ Status Engine::put_pageable(Request& request, std::span<const std::byte> data) {
 /// The whole message is in host memory, `pinned` when CUDA knows it: put it where it belongs and be
 /// done.
 void Engine::scatter(Request& request, std::span<const std::byte> data, bool pinned) {
-    const Status status =
-        request.where_.on_device() && !pinned ? put_pageable(request, data) : put(request, data);
-    receive_done(request, status);
+    const bool staged = !pinned && request.where_.on_device() &&
+                        !memory::is_direct(request.where_, request.data_, data.size());
+    receive_done(request, staged ? put_pageable(request, data) : put(request, data));
 }
 
 void Engine::from_self(Request& request, Request& sender) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "config/config.hpp"
 #include "cuda/context.hpp"
 #include "memory/always_host.hpp"
 #include "memory/packed.hpp"
@@ -255,12 +256,17 @@ unsigned contexts_lost() noexcept {
     return lost.load(std::memory_order_relaxed);
 }
 
+bool is_direct(const Pointer& where, const void* at, std::size_t bytes) noexcept {
+    return !where.on_device() || (where.host_access && where.holds(at, bytes) &&
+                                  bytes <= config::params().pml_direct_copy_limit);
+}
+
 Status copy(void* destination, const Pointer& to, const void* source, const Pointer& from,
             std::size_t bytes) noexcept {
     if (bytes == 0) {
         return Status::kOk;
     }
-    if (!to.on_device() && !from.on_device()) {
+    if (is_direct(to, destination, bytes) && is_direct(from, source, bytes)) {
         std::memcpy(destination, source, bytes);
         return Status::kOk;
     }

@@ -19,9 +19,15 @@ inline const Pointer& device_side(const Pointer& destination, const Pointer& sou
     return destination.on_device() ? destination : source;
 }
 
-/// Copies `bytes` and returns when they are there. Host to host is memcpy; anything else runs on a
-/// non-blocking stream of the device side's context, waited for alone. The caller's context is left
-/// as it was. kDriver after logging the call, the error and the pointer.
+/// Whether the processor moves so few bytes from or to this memory itself: host memory always; a
+/// device's where the driver says that the processor may touch it
+/// (CU_POINTER_ATTRIBUTE_HOST_POINTER, as on Grace Hopper), up to pml_beeline_direct_copy_limit.
+/// Copies by the driver take microseconds before the first byte moves.
+bool is_direct(const Pointer& where, const void* at, std::size_t bytes) noexcept;
+
+/// Copies `bytes` and returns when they are there. What is_direct() on both sides is memcpy;
+/// anything else runs on a non-blocking stream of the device side's context, waited for alone. The
+/// caller's context is left as it was. kDriver after logging the call, the error and the pointer.
 Status copy(void* destination, const Pointer& to, const void* source, const Pointer& from,
             std::size_t bytes) noexcept;
 

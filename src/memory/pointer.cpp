@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Classification by one cuPointerGetAttributes call.
+// Classification by one cuPointerGetAttributes call, for the buffer id alone where the rest is
+// known.
 #include "memory/pointer.hpp"
 
 #include <fcntl.h>
@@ -45,6 +46,39 @@ bool readable(const void* pointer) noexcept {
 
 constinit thread_local std::span<const Pointer> known;
 
+/// The device allocations that the thread asked about last, in turn.
+struct Recent {
+    static constexpr unsigned kPlaces = 4;
+    Pointer places[kPlaces];
+    unsigned next = 0;
+
+    void add(const Pointer& place) noexcept {
+        places[next] = place;
+        next = (next + 1) % kPlaces;
+    }
+};
+constinit thread_local Recent recent;
+
+/// The allocation around `pointer`, as it was when last asked about; or null.
+Pointer* find_recent(const cuda::Driver& driver, const void* pointer) noexcept {
+    for (Pointer& place : recent.places) {
+        if (place.holds(pointer, 1) && place.driver == &driver) {
+            return &place;
+        }
+    }
+    return nullptr;
+}
+
+/// Whether the memory is still the allocation that was asked about.
+bool is_same(const Pointer& place, const void* pointer) noexcept {
+    std::uint64_t id = 0;
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID;
+    void* value = &id;
+    return place.driver->cuPointerGetAttributes(
+               1, &attribute, &value, reinterpret_cast<CUdeviceptr>(pointer)) == CUDA_SUCCESS &&
+           id == place.buffer_id;
+}
+
 /// What is known of the allocation around `pointer`; or null.
 const Pointer* find_known(const void* pointer) noexcept {
     const auto address = reinterpret_cast<std::uint64_t>(pointer);
@@ -54,6 +88,61 @@ const Pointer* find_known(const void* pointer) noexcept {
         }
     }
     return nullptr;
+}
+
+/// Classifies what is not known, by one driver call.
+Pointer ask(const cuda::Driver& driver, const void* pointer) noexcept {
+    Pointer answer;
+    unsigned type = 0;
+    unsigned managed = 0;
+    unsigned legacy_ipc = 0;
+    int device = -1;
+    CUcontext context = nullptr;
+    std::uint64_t id = 0;
+    CUdeviceptr base = 0;
+    const void* host = nullptr;
+    std::size_t size = 0;
+    CUpointer_attribute attributes[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT,
+        CU_POINTER_ATTRIBUTE_BUFFER_ID,      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+        CU_POINTER_ATTRIBUTE_HOST_POINTER,
+    };
+    void* values[] = {&type, &managed, &device, &context, &id, &base, &size, &legacy_ipc, &host};
+    constexpr unsigned kCount = sizeof attributes / sizeof attributes[0];
+    const CUresult result = driver.cuPointerGetAttributes(kCount, attributes, values,
+                                                          reinterpret_cast<CUdeviceptr>(pointer));
+    if (result != CUDA_SUCCESS) {
+        return without_answer(driver, result, pointer);
+    }
+    if (type == 0 && managed == 0) {
+        return answer;  // not CUDA's: the CPU may touch it
+    }
+    answer.kind = managed != 0                 ? Kind::kManaged
+                  : type == CU_MEMORYTYPE_HOST ? Kind::kPinned
+                                               : Kind::kDevice;
+    answer.driver = &driver;
+    answer.device = device;
+    if (!answer.on_device()) {
+        answer.context = context;
+        return answer;
+    }
+    answer.context = context != nullptr ? context : cuda::context_of_device(driver, device);
+    answer.base = base;
+    answer.size = size;
+    answer.buffer_id = id;
+    answer.ipc_capable = answer.kind == Kind::kDevice && legacy_ipc != 0;
+    // One that has a legacy handle is mapped as a whole; reservations of cuMemCreate memory have
+    // gaps.
+    answer.host_access = answer.ipc_capable && host == pointer;
+    if (answer.kind == Kind::kDevice && answer.context != nullptr) {
+        settle(answer);
+        if (context != nullptr) {  // else it lasts no longer than our hold on the primary one
+            recent.add(answer);
+        }
+    }
+    return answer;
 }
 
 }  // namespace
@@ -67,59 +156,24 @@ KnownScope::~KnownScope() {
 }
 
 Pointer classify(const void* pointer) noexcept {
-    Pointer answer;
     if (pointer == nullptr) {
-        return answer;
+        return {};
     }
     const cuda::Driver* driver = cuda::Driver::find();
     if (driver == nullptr) {
-        return answer;
+        return {};
     }
     if (const Pointer* place = find_known(pointer); place != nullptr) {
         return *place;
     }
-    unsigned type = 0;
-    unsigned managed = 0;
-    unsigned legacy_ipc = 0;
-    int device = -1;
-    CUcontext context = nullptr;
-    std::uint64_t id = 0;
-    CUdeviceptr base = 0;
-    std::size_t size = 0;
-    CUpointer_attribute attributes[] = {
-        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
-        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT,
-        CU_POINTER_ATTRIBUTE_BUFFER_ID,      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
-    };
-    void* values[] = {&type, &managed, &device, &context, &id, &base, &size, &legacy_ipc};
-    constexpr unsigned kCount = sizeof attributes / sizeof attributes[0];
-    const CUresult result = driver->cuPointerGetAttributes(kCount, attributes, values,
-                                                           reinterpret_cast<CUdeviceptr>(pointer));
-    if (result != CUDA_SUCCESS) {
-        return without_answer(*driver, result, pointer);
+    if (Pointer* place = find_recent(*driver, pointer); place != nullptr) {
+        if (is_same(*place, pointer)) {
+            settle(*place);
+            return *place;
+        }
+        *place = {};
     }
-    if (type == 0 && managed == 0) {
-        return answer;  // not CUDA's: the CPU may touch it
-    }
-    answer.kind = managed != 0                 ? Kind::kManaged
-                  : type == CU_MEMORYTYPE_HOST ? Kind::kPinned
-                                               : Kind::kDevice;
-    answer.driver = driver;
-    answer.device = device;
-    if (!answer.on_device()) {
-        answer.context = context;
-        return answer;
-    }
-    answer.context = context != nullptr ? context : cuda::context_of_device(*driver, device);
-    answer.base = base;
-    answer.size = size;
-    answer.buffer_id = id;
-    answer.ipc_capable = answer.kind == Kind::kDevice && legacy_ipc != 0;
-    if (answer.kind == Kind::kDevice && answer.context != nullptr) {
-        settle(answer);
-    }
-    return answer;
+    return ask(*driver, pointer);
 }
 
 Pointer look_at(const void* pointer) noexcept {

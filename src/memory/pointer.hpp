@@ -20,6 +20,7 @@ enum class Kind : std::uint8_t { kHost, kPinned, kManaged, kDevice };
 struct Pointer {
     Kind kind = Kind::kHost;
     bool ipc_capable = false;  ///< cuIpcGetMemHandle can export it
+    bool host_access = false;  ///< the CPU may load from and store to the whole allocation as well
     int device = -1;           ///< ordinal in this process
     CUctx_st* context =
         nullptr;             ///< context to copy under; null when host, or when none can be had
@@ -31,6 +32,11 @@ struct Pointer {
     /// True when only the driver may touch the memory (managed memory is moved by the driver as
     /// well).
     bool on_device() const noexcept { return kind == Kind::kDevice || kind == Kind::kManaged; }
+    /// Whether these bytes lie in the allocation.
+    bool holds(const void* at, std::size_t bytes) const noexcept {
+        const std::uint64_t offset = reinterpret_cast<std::uint64_t>(at) - base;
+        return offset < size && bytes <= size - offset;
+    }
 };
 
 /// Allocations on devices that the calling thread need not ask about, for as long as this object
@@ -50,7 +56,9 @@ class KnownScope {
 
 /// Classifies the pointer with one driver call, or with none when the process has not loaded
 /// libcuda.so.1 or a KnownScope says it. A null pointer is host memory. A "host" verdict is never
-/// remembered: the address may be a device's tomorrow.
+/// remembered: the address may be a device's tomorrow. Of the device allocations that the thread
+/// asked about last it is remembered what they are: then the call asks for the buffer id alone, as
+/// memory freed and allocated anew has another one.
 Pointer classify(const void* pointer) noexcept;
 
 /// The same, but the driver is not asked where always_host() knows: such memory is host memory,

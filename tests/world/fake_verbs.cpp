@@ -26,6 +26,7 @@ struct Card {
     std::uint64_t signalled = 0;
     std::uint64_t bytes = 0;
     std::uint64_t messages = 0;
+    std::uint64_t signalled_messages = 0;
     std::vector<ibv_async_event> events;
 };
 
@@ -193,6 +194,7 @@ bool run_one(Pair& pair) {
         work.counted = true;
         if (work.request.opcode == IBV_WR_SEND_WITH_IMM) {
             ++card.messages;
+            card.signalled_messages += (work.request.send_flags & IBV_SEND_SIGNALED) != 0;
         } else {
             ++card.requests;
             card.signalled += (work.request.send_flags & IBV_SEND_SIGNALED) != 0;
@@ -591,6 +593,9 @@ std::uint64_t FakeCards::bytes(unsigned card) {
 }
 std::uint64_t FakeCards::messages(unsigned card) {
     return world.cards[card]->messages;
+}
+std::uint64_t FakeCards::signalled_messages(unsigned card) {
+    return world.cards[card]->signalled_messages;
 }
 std::uint64_t FakeCards::registrations() {
     return world.registrations;

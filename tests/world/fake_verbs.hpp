@@ -43,14 +43,15 @@ class FakeCards {
     /// Moves what can be moved.
     static void run();
 
-    static std::uint64_t requests(unsigned card);   ///< writes and reads that were begun
-    static std::uint64_t signalled(unsigned card);  ///< of those
-    static std::uint64_t bytes(unsigned card);      ///< and moved by them
-    static std::uint64_t messages(unsigned card);   ///< sends that were begun
-    static std::uint64_t registrations();           ///< made so far
-    static std::size_t pairs();                     ///< that exist
-    static std::size_t regions();                   ///< that exist
-    static std::size_t queues();                    ///< completion and receive queues that exist
+    static std::uint64_t requests(unsigned card);            ///< writes and reads that were begun
+    static std::uint64_t signalled(unsigned card);           ///< of those
+    static std::uint64_t bytes(unsigned card);               ///< and moved by them
+    static std::uint64_t messages(unsigned card);            ///< sends that were begun
+    static std::uint64_t signalled_messages(unsigned card);  ///< of those
+    static std::uint64_t registrations();                    ///< made so far
+    static std::size_t pairs();                              ///< that exist
+    static std::size_t regions();                            ///< that exist
+    static std::size_t queues();  ///< completion and receive queues that exist
 };
 
 }  // namespace beeline::world

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small messages by RDMA between two engines: their way, their order, their number, and what
 // becomes of those under way when a rail breaks.
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,20 @@ namespace beeline::world {
 namespace {
 
 constexpr std::size_t kSmall = 1000;
+
+/// While it lives, processes that are started have device memory that the processor reaches as
+/// well.
+class HostAccess {
+ public:
+    explicit HostAccess(bool is_wanted = true) {
+        if (is_wanted) {
+            setenv("SOFTCUDA_HOST_ACCESS", "1", 1);
+        }
+    }
+    ~HostAccess() { unsetenv("SOFTCUDA_HOST_ACCESS"); }
+    HostAccess(const HostAccess&) = delete;
+    HostAccess& operator=(const HostAccess&) = delete;
+};
 
 /// Nodes with a connection that has been found good by both.
 struct Connected : Nodes {
@@ -60,6 +76,58 @@ TEST(EngineRdmaMessages, WhatIsNotInARowIsPacked) {
             EXPECT_EQ(receive.outcome().path, Path::kRdma);
             EXPECT_TRUE(in.holds(content(kSmall, number)));
         }
+    });
+}
+
+// Where the processor reaches device memory, the driver is asked whether that is still what it was,
+// and for nothing else; a send ends at once, as its data has been copied.
+TEST(EngineRdmaMessages, AskTheDriverOneThingWhereTheProcessorReachesTheMemory) {
+    const HostAccess access;
+    with_cards(1, [](Rank& rank) {
+        Connected nodes(params_for(), rank);
+        FakeCards::set_copy([](void* to, const void* from, std::size_t bytes) {
+            std::memcpy(to, from, bytes);  // asks nobody
+        });
+        using Calls = unsigned long long (*)(const char*);
+        const auto calls = reinterpret_cast<Calls>(software_entry("softcuda_calls"));
+        for (const std::size_t bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{8192}}) {
+            MessageMemory out(rank.driver(), Kind::kDevice, bytes, 0, false);
+            MessageMemory in(rank.driver(), Kind::kDevice, bytes, 0, false);
+            for (unsigned number = 0; number < 40; ++number) {
+                out.fill(content(bytes, number));
+                const unsigned long long all = calls(nullptr);
+                const unsigned long long asked = calls("cuPointerGetAttributes");
+                Ticket send;
+                Ticket receive;
+                nodes.receive(1, receive, in);
+                nodes.send(0, send, out);
+                EXPECT_TRUE(send.done);
+                nodes.wait(receive);
+                EXPECT_EQ(receive.outcome().path, Path::kRdma);
+                if (number != 0) {
+                    EXPECT_EQ(calls("cuPointerGetAttributes") - asked, 2U);
+                    EXPECT_EQ(calls(nullptr) - all, 2U);
+                }
+                EXPECT_TRUE(in.holds(content(bytes, number))) << bytes << ", " << number;
+            }
+        }
+    });
+}
+
+// A send that has ended needs no completion of its own: the card tells one in sixteen.
+TEST(EngineRdmaMessages, QuietOnesAreToldTogether) {
+    const HostAccess access;
+    with_cards(1, [](Rank& rank) {
+        Connected nodes(params_for(), rank);
+        const std::uint64_t messages = FakeCards::messages(0);
+        const std::uint64_t told = FakeCards::signalled_messages(0);
+        for (unsigned number = 0; number < 160; ++number) {
+            EXPECT_EQ(transfer(nodes, rank, number, 100).received.path, Path::kRdma);
+        }
+        EXPECT_GE(FakeCards::messages(0) - messages, 160U);
+        EXPECT_LE(FakeCards::signalled_messages(0) - told, 25U);
+        nodes.progress_for(100);
+        EXPECT_TRUE(nodes[0].idle() && nodes[1].idle()) << "although some have not been told";
     });
 }
 
@@ -208,7 +276,9 @@ class RdmaMessagesBreak : public testing::TestWithParam<Loss> {};
 // What was under way comes once, whether it had come already or not, and in order.
 TEST_P(RdmaMessagesBreak, EachComesOnce) {
     const Loss loss = GetParam();
-    for (const std::size_t step : {std::size_t{100}, std::size_t{2000}}) {
+    for (const unsigned round : {0U, 1U, 2U, 3U}) {
+        const std::size_t step = round % 2 == 0 ? 100 : 2000;
+        const HostAccess access(round >= 2);  // then sends have ended already
         with_cards(loss.cards, [&](Rank& rank) {
             const test::LogCapture log(LogLevel::kWarning);
             Connected nodes(params_for(), rank);

@@ -49,6 +49,7 @@ struct Share {
 struct Parcel : Share {
     std::byte* memory = nullptr;  ///< registered; Lane::message_bytes() of it
     std::size_t length = 0;
+    bool quiet = false;  ///< nobody waits for its end, which may be told late or at close() only
 
     std::span<const std::byte> written() const noexcept { return {memory, length}; }
     std::uint32_t memory_key = 0;  // the lane's
@@ -67,6 +68,7 @@ struct Channel {
     std::vector<Entry> entries;  // ring of the work requests under way
     std::uint32_t posted = 0;    // counts them
     std::uint32_t retired = 0;   // and those that are complete
+    bool untold = false;         // the card won't tell the end of the last one
     Share* first = nullptr;      // shares with something to post
     Share* last = nullptr;
 };

@@ -23,8 +23,8 @@ constexpr int kPollAtOnce = 16;
 }  // namespace
 
 void Lane::end(Share& share, Status status) noexcept {
-    --under_way_;
     const bool message = share.verb == Share::Verb::kSend;
+    under_way_ -= message && static_cast<Parcel&>(share).quiet ? 0 : 1;
     share.done(&share, status);  // the owner may use the share of a write or read again
     if (message) {
         give_back(static_cast<Parcel&>(share));
@@ -71,12 +71,13 @@ void Lane::start(Connection& connection, unsigned rail, Share& share, unsigned c
     Link& link = connection.links[rail];
     share.posted = 0;
     share.next = nullptr;
-    ++under_way_;
+    const bool message = share.verb == Share::Verb::kSend;
+    under_way_ += message && static_cast<Parcel&>(share).quiet ? 0 : 1;
     if (link.state != Link::State::kConnected) {
         end(share, Status::kIo);
         return;
     }
-    if (share.verb == Share::Verb::kSend) {
+    if (message) {
         channel = 0;
     } else {
         ++rails_[rail].counters.shares;
@@ -99,6 +100,7 @@ Parcel* Lane::take(Connection& connection, unsigned rail) noexcept {
     on.spare.pop_back();
     parcel->length = 0;
     parcel->bytes = 0;
+    parcel->quiet = false;
     return parcel;
 }
 
@@ -135,6 +137,21 @@ void Lane::ping(Connection& connection, unsigned rail) noexcept {
         static_cast<Link*>(share->owner)->word_under_way = false;
     };
     start(connection, rail, link.word);
+}
+
+bool Lane::busy(const Connection& connection) noexcept {
+    const auto has = [](const Channel& channel) { return channel.posted != channel.retired; };
+    return std::any_of(connection.links.begin(), connection.links.end(), [&](const Link& link) {
+        return std::any_of(link.channels.begin(), link.channels.begin() + link.count, has);
+    });
+}
+
+void Lane::hurry(Connection& connection) noexcept {
+    for (unsigned rail = 0; rail < rails_.size(); ++rail) {
+        if (connection.links[rail].channels[0].untold) {
+            ping(connection, rail);
+        }
+    }
 }
 
 /// Posts what there is room for.
@@ -190,11 +207,15 @@ bool Lane::post(Link& link, Channel& channel, Rail& rail, Share& share) noexcept
         parts[work.num_sge++] = {share.local + share.posted, static_cast<std::uint32_t>(length),
                                  share.local_key};
     }
+    // Half of the parcels come back whatever others do.
+    const bool quiet = message && static_cast<Parcel&>(share).quiet &&
+                       2 * rail.spare.size() >= rail.parcels.size();
     const bool full = channel.posted + 1 - channel.retired == channel.entries.size() ||
                       rail.under_way + 1 == settings_.sends;
-    if (last || full || channel.posted % kSignalEvery == kSignalEvery - 1) {
+    if ((last && !quiet) || full || channel.posted % kSignalEvery == kSignalEvery - 1) {
         work.send_flags |= IBV_SEND_SIGNALED;
     }
+    channel.untold = (work.send_flags & IBV_SEND_SIGNALED) == 0;
     ibv_send_wr* bad = nullptr;
     if (const int error = rail.port->api->post_send(channel.pair.get(), &work, &bad); error != 0) {
         errno = error;

@@ -94,6 +94,10 @@ class Lane {
     void give_back(Parcel& parcel) noexcept;
     /// As start().
     void send(Connection& connection, unsigned rail, Parcel& parcel) noexcept;
+    /// Whether the end of anything on a connection is not known yet, of quiet messages as well.
+    static bool busy(const Connection& connection) noexcept;
+    /// Has the end of quiet messages told that have nothing behind them.
+    void hurry(Connection& connection) noexcept;
     /// Sends a message without anything in it, unless one is under way: the other end's card
     /// answers as long as its process lives, whatever that does.
     void ping(Connection& connection, unsigned rail) noexcept;
@@ -104,7 +108,7 @@ class Lane {
     unsigned poll() noexcept;
     /// Breaks the link of a queue pair that an asynchronous event names.
     void pair_failed(const void* pair, const char* why) noexcept;
-    /// True when nothing is under way.
+    /// True when nothing is under way but quiet messages.
     bool idle() const noexcept { return under_way_ == 0 && next_ == backlog_.size(); }
     /// Queue pairs that exist.
     std::size_t links() const noexcept { return links_in_use_; }
@@ -182,7 +186,7 @@ class Lane {
     std::vector<Came> backlog_;  // taken from the queues
     std::size_t next_ = 0;       // of those, to be handled
     std::size_t links_in_use_ = 0;
-    std::size_t under_way_ = 0;  // shares
+    std::size_t under_way_ = 0;  // shares, but quiet messages
     bool starved_ = false;       // some link waits for others of its rail
 };
 

@@ -245,6 +245,7 @@ bool Lane::open_channel(Connection& connection, unsigned rail, std::uint32_t seq
     channel.entries.assign(bounded(settings_.pair.depth, on.port->limits.max_qp_wr), {});
     channel.posted = 0;
     channel.retired = 0;
+    channel.untold = false;
     on.by_pair[channel.pair.end().number] = channel.name;
     ++link.count;
     ++links_in_use_;
