@@ -24,7 +24,7 @@ core_sources = \
 	src/mover/shm/lane.cpp src/mover/shm/lane.hpp src/mover/shm/segment.cpp \
 	src/mover/shm/segment.hpp src/mover/ucx/lane.cpp src/mover/ucx/lane.hpp \
 	src/protocol/bounce.cpp src/protocol/chunks.hpp src/protocol/cost.hpp src/protocol/eager_device.cpp src/protocol/eager_host.cpp \
-	src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
+	src/protocol/eager_rdma.cpp src/protocol/eager_ucx.cpp src/protocol/explain.cpp src/protocol/explain.hpp \
 	src/protocol/fragments.cpp src/protocol/ipc.hpp src/protocol/ipc_get.cpp \
 	src/protocol/ipc_push.cpp src/protocol/ipc_put.cpp src/protocol/path.cpp src/protocol/path.hpp \
 	src/protocol/protocol.hpp src/protocol/rdma.hpp src/protocol/rdma_read.cpp \
@@ -95,8 +95,9 @@ rdma_sources = src/mover/verbs/connection.hpp src/mover/verbs/lane.cpp src/mover
 	src/mover/verbs/lane_rails.cpp \
 	src/mover/verbs/queue_pair.cpp src/mover/verbs/queue_pair.hpp \
 	src/engine/rdma.cpp src/engine/rdma_arrival.cpp src/engine/rdma_connect.cpp \
-	src/engine/rdma_landings.cpp src/engine/rdma_messages.cpp src/engine/rdma_move.cpp src/engine/rdma_relay.cpp src/engine/rdma_trust.cpp
-core_sources += src/engine/rdma_landings.hpp src/engine/rdma_names.cpp src/engine/rdma_state.hpp
+	src/engine/rdma_landings.cpp src/engine/rdma_messages.cpp src/engine/rdma_move.cpp src/engine/rdma_relay.cpp \
+	src/engine/rdma_small.cpp src/engine/rdma_trust.cpp
+core_sources += src/engine/expected.hpp src/engine/rdma_landings.hpp src/engine/rdma_names.cpp src/engine/rdma_state.hpp
 if HAVE_VERBS
 core_sources += $(rdma_sources)
 EXTRA_DIST += src/engine/rdma_none.cpp

@@ -3,6 +3,7 @@
 #include "softcuda/driver/memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -27,6 +28,7 @@ struct Memory {
     std::map<uint64_t, Allocation> table;  // by address
     Slabs slabs[kMaxDevices];              // by physical device
     uint64_t last_buffer_id = 0;
+    std::atomic<uint64_t> changes{0};  // of the table
 };
 
 Memory& memory() {
@@ -49,6 +51,26 @@ std::mutex& memory_mutex() {
     return memory().mutex;
 }
 
+uint64_t buffer_id_of(uint64_t address) {
+    struct Last {
+        uint64_t changes, address, size, id;
+    };
+    thread_local Last last{};
+    Memory& all = memory();
+    if (address - last.address < last.size &&
+        all.changes.load(std::memory_order_acquire) == last.changes) {
+        return last.id;
+    }
+    const std::lock_guard lock(all.mutex);
+    const Allocation* found = find_allocation(address);
+    if (found == nullptr) {
+        return 0;
+    }
+    last = {all.changes.load(std::memory_order_relaxed), found->address, found->size,
+            found->buffer_id};
+    return found->buffer_id;
+}
+
 Allocation* find_allocation(uint64_t address) {
     std::map<uint64_t, Allocation>& table = memory().table;
     auto after = table.upper_bound(address);
@@ -62,11 +84,13 @@ Allocation* find_allocation(uint64_t address) {
 Allocation& add_allocation(const Allocation& allocation) {
     Allocation& added = memory().table[allocation.address] = allocation;
     added.buffer_id = ++memory().last_buffer_id;
+    memory().changes.fetch_add(1, std::memory_order_release);
     return added;
 }
 
 void remove_allocation(uint64_t address) {
     memory().table.erase(address);
+    memory().changes.fetch_add(1, std::memory_order_release);
 }
 
 bool overlaps_allocation(uint64_t address, uint64_t size) {
@@ -124,7 +148,7 @@ void free_device(uint64_t address) {
             std::memset(alias(address), kPoison, allocation.size);
         }
     }
-    memory().table.erase(address);
+    remove_allocation(address);
     if (slot.users.count.load() != 0 && allocation.size > kSmallLimit) {
         hold(*allocation.device, allocation.occupied, slot.users, segment->control,
              segment->control_size);

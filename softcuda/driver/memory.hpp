@@ -49,6 +49,10 @@ struct Allocation {
 /** Guards the table of allocations and the small-allocation slabs. */
 std::mutex& memory_mutex();
 
+/** The buffer id at `address`, without a lock where the thread asked for the same allocation last
+ *  and none has come or gone since; 0 where there is none. memory_mutex is not held. */
+uint64_t buffer_id_of(uint64_t address);
+
 /** The allocation that contains `address`, nullptr if there is none; memory_mutex is held. */
 Allocation* find_allocation(uint64_t address);
 

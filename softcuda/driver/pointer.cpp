@@ -147,6 +147,9 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute*
         if (numAttributes == 0 || attributes == nullptr || data == nullptr) {
             return CUDA_ERROR_INVALID_VALUE;
         }
+        if (numAttributes == 1 && attributes[0] == CU_POINTER_ATTRIBUTE_BUFFER_ID) {
+            return put(data[0], buffer_id_of(ptr));
+        }
         const std::lock_guard lock(memory_mutex());
         const Allocation* found = find_allocation(ptr);
         for (unsigned i = 0; i < numAttributes; ++i) {

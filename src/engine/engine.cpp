@@ -324,10 +324,7 @@ void Engine::release_device_resources() {
 
 void Engine::classify(Request& request) noexcept {
     const void* address = request.buffer_.address;
-    request.where_ = request.buffer_.bytes == 0 || cuda::Driver::find() == nullptr ||
-                             memory::always_host(address)
-                         ? memory::Pointer{}
-                         : memory::classify(address);
+    request.where_ = request.buffer_.bytes == 0 ? memory::Pointer{} : memory::look_at(address);
 }
 
 Request* Engine::find_request(std::uint64_t id, Request::Kind kind) noexcept {

@@ -181,6 +181,7 @@ class Engine {
     // small.cpp: small host messages through shared memory
     int take_arrived();
     void on_message(const mover::shm::Arrival& arrival);
+    Request* take_expected(std::span<const std::byte> message, wire::Eager& eager);
     void place(Request& request, const wire::Eager& eager, const mover::shm::Arrival& arrival);
 
     // arrival.cpp: from the lanes to matching
@@ -427,7 +428,11 @@ class Engine {
                           std::span<const std::byte> message);
     static void on_said(mover::verbs::Share* share, Status status);
     static void on_eager_rdma_sent(mover::verbs::Share* share, Status status);
+    bool try_send_rdma(Communicator& communicator, int destination, int tag, const void* data,
+                       std::size_t bytes, std::optional<memory::Pointer>& where);
+    bool take_eager_rdma(std::span<const std::byte> message);
     static void on_copied_sent(mover::verbs::Share* share, Status status);
+    void send_copied(RdmaPeer& to, unsigned rail, mover::verbs::Parcel& parcel);
     bool eager_again(Peer& peer, std::span<const std::byte> message);
 
     // rdma_arrival.cpp: what was written here, or will not be

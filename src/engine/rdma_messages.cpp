@@ -133,21 +133,18 @@ Status Engine::eager_rdma(Request& request) {
         rdma_->lane->give_back(*parcel);
         return status;
     }
-    parcel->engine = this;
     request.outcome.path = protocol::Path::kRdma;
-    to.used = ++rdma_->messages;
     if (parcel->bytes == 0 && !request.synchronous_) {
-        parcel->owner = &to;
-        parcel->done = on_copied_sent;
-        parcel->quiet = true;
-        rdma_->lane->send(to.connection, rail, *parcel);
+        send_copied(to, rail, *parcel);
         send_done(request, protocol::Path::kRdma, Status::kOk);
         return Status::kOk;
     }
     parcel->owner = &request;
+    parcel->engine = this;
     parcel->done = on_eager_rdma_sent;
     request.awaits_ = request.synchronous_ ? Request::Awaits::kAck : Request::Awaits::kNothing;
     request.pieces_ = 1;
+    to.used = ++rdma_->messages;
     rdma_->lane->send(to.connection, rail, *parcel);
     return Status::kOk;
 }
@@ -172,6 +169,16 @@ Status Engine::add_data(Request& request, Parcel& parcel, unsigned rail) {
     }
     parcel.length += bytes;
     return gather(request, parcel.memory + sizeof(wire::Eager));
+}
+
+/// Sends a message whose data has been copied; its send may end.
+void Engine::send_copied(RdmaPeer& to, unsigned rail, Parcel& parcel) {
+    parcel.owner = &to;
+    parcel.engine = this;
+    parcel.done = on_copied_sent;
+    parcel.quiet = true;
+    to.used = ++rdma_->messages;
+    rdma_->lane->send(to.connection, rail, parcel);
 }
 
 /// Of a message whose send has ended already.
@@ -273,6 +280,9 @@ void Engine::on_parcel(void* self, mover::verbs::Connection& connection, unsigne
     const wire::MessageType type = wire::peek(message);
     switch (type) {
         case wire::MessageType::kEager:
+            if (engine.take_eager_rdma(message)) {
+                return;
+            }
             engine.on_eager(message, message.subspan(std::min(message.size(), sizeof(wire::Eager))),
                             Arrived::kNoSender, protocol::Path::kRdma);
             return;

@@ -43,6 +43,10 @@ bool Engine::may_reach_by_rdma(const Peer&) {
 bool Engine::say_by_rdma(Peer&, std::span<const std::byte>) {
     return false;
 }
+bool Engine::try_send_rdma(Communicator&, int, int, const void*, std::size_t,
+                           std::optional<memory::Pointer>&) {
+    return false;
+}
 Status Engine::eager_rdma(Request&) {
     return Status::kUnsupported;
 }

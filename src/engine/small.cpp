@@ -8,6 +8,7 @@
 
 #include "cuda/driver.hpp"
 #include "engine/engine.hpp"
+#include "engine/expected.hpp"
 #include "engine/piece.hpp"
 #include "memory/always_host.hpp"
 
@@ -23,6 +24,9 @@ bool Engine::try_send(Communicator& communicator, int destination, int tag, cons
                       std::size_t bytes, std::optional<memory::Pointer>& where) {
     Communicator::PerPeer& to = communicator.at(destination);
     Peer* peer = to.process;
+    if (peer != nullptr && peer->link == nullptr && peer->rdma != nullptr) {
+        return try_send_rdma(communicator, destination, tag, data, bytes, where);
+    }
     if (peer == nullptr || peer->link == nullptr || bytes > limits_.eager ||
         !waiting_sends_.empty() || tracing_) {
         return false;
@@ -68,24 +72,9 @@ int Engine::take_arrived() {
 
 inline void Engine::on_message(const mover::shm::Arrival& arrival) {
     wire::Eager eager;
-    if (!aside_ && arrival.message.size() >= sizeof eager) {
-        std::memcpy(&eager, arrival.message.data(), sizeof eager);
-        const wire::Envelope& envelope = eager.envelope;
-        Communicator* communicator = find(eager.common.context);
-        if (eager.common.type == wire::MessageType::kEager &&
-            eager.common.version == wire::kVersion && eager.common.flags == 0 &&
-            envelope.bytes == arrival.message.size() - sizeof eager && envelope.tag != INT_MIN &&
-            communicator != nullptr && communicator->valid(envelope.source)) {
-            match::Sequencer& order = communicator->at(envelope.source).order;
-            if (order.awaited() == envelope.sequence && !order.holds_any()) {
-                match::Posted* posted = communicator->matcher.arrive(envelope.source, envelope.tag);
-                if (posted != nullptr) {
-                    order.accept(envelope.sequence);
-                    place(*static_cast<Request*>(posted), eager, arrival);
-                    return;
-                }
-            }
-        }
+    if (Request* request = take_expected(arrival.message, eager); request != nullptr) {
+        place(*request, eager, arrival);
+        return;
     }
     on_shm(this, arrival);
 }

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
 #include "memory/always_host.hpp"
@@ -51,23 +53,22 @@ struct Recent {
     static constexpr unsigned kPlaces = 4;
     Pointer places[kPlaces];
     unsigned next = 0;
+    std::uint64_t lowest = UINT64_MAX;  // of all that ever were there
+    std::uint64_t highest = 0;
 
     void add(const Pointer& place) noexcept {
         places[next] = place;
         next = (next + 1) % kPlaces;
+        lowest = std::min(lowest, place.base);
+        highest = std::max(highest, place.base + place.size);
+    }
+    /// False for most host memory, at once.
+    bool may_hold(const void* pointer) const noexcept {
+        const auto address = reinterpret_cast<std::uint64_t>(pointer);
+        return address >= lowest && address < highest;
     }
 };
 constinit thread_local Recent recent;
-
-/// The allocation around `pointer`, as it was when last asked about; or null.
-Pointer* find_recent(const cuda::Driver& driver, const void* pointer) noexcept {
-    for (Pointer& place : recent.places) {
-        if (place.holds(pointer, 1) && place.driver == &driver) {
-            return &place;
-        }
-    }
-    return nullptr;
-}
 
 /// Whether the memory is still the allocation that was asked about.
 bool is_same(const Pointer& place, const void* pointer) noexcept {
@@ -77,6 +78,23 @@ bool is_same(const Pointer& place, const void* pointer) noexcept {
     return place.driver->cuPointerGetAttributes(
                1, &attribute, &value, reinterpret_cast<CUdeviceptr>(pointer)) == CUDA_SUCCESS &&
            id == place.buffer_id;
+}
+
+/// One of the recent allocations, if the pointer is in one that is still there; or null.
+const Pointer* find_recent(const cuda::Driver& driver, const void* pointer) noexcept {
+    if (!recent.may_hold(pointer)) {
+        return nullptr;
+    }
+    for (Pointer& place : recent.places) {
+        if (place.holds(pointer, 1) && place.driver == &driver) {
+            if (is_same(place, pointer)) {
+                settle(place);
+                return &place;
+            }
+            place = {};
+        }
+    }
+    return nullptr;
 }
 
 /// What is known of the allocation around `pointer`; or null.
@@ -166,18 +184,24 @@ Pointer classify(const void* pointer) noexcept {
     if (const Pointer* place = find_known(pointer); place != nullptr) {
         return *place;
     }
-    if (Pointer* place = find_recent(*driver, pointer); place != nullptr) {
-        if (is_same(*place, pointer)) {
-            settle(*place);
-            return *place;
-        }
-        *place = {};
+    if (const Pointer* place = find_recent(*driver, pointer); place != nullptr) {
+        return *place;
     }
     return ask(*driver, pointer);
 }
 
 Pointer look_at(const void* pointer) noexcept {
-    return always_host(pointer) ? Pointer{} : classify(pointer);
+    const cuda::Driver* driver = cuda::Driver::find();
+    if (pointer == nullptr || driver == nullptr) {
+        return {};
+    }
+    if (const Pointer* place = find_known(pointer); place != nullptr) {
+        return *place;
+    }
+    if (const Pointer* place = find_recent(*driver, pointer); place != nullptr) {
+        return *place;
+    }
+    return always_host(pointer) ? Pointer{} : ask(*driver, pointer);
 }
 
 const char* to_string(Kind kind) noexcept {

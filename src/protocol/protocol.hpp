@@ -18,6 +18,7 @@ enum class Id : std::uint8_t {
     kFragments,
     kRendezvousShm,
     kEagerDevice,
+    kEagerRdma,
     kEagerUcx,
     kRendezvousUcx,
     kIpcGet,
@@ -28,7 +29,7 @@ enum class Id : std::uint8_t {
     kRdmaRead,
     kStaged,
 };
-inline constexpr std::size_t kProtocols = 14;
+inline constexpr std::size_t kProtocols = 15;
 
 /// One side of a message. A reason is kDirect, or says what is in the way.
 struct Side {
@@ -88,6 +89,7 @@ extern const Protocol eager_host;
 extern const Protocol fragments;
 extern const Protocol rendezvous_shm;
 extern const Protocol eager_device;
+extern const Protocol eager_rdma;
 extern const Protocol eager_ucx;
 extern const Protocol rendezvous_ucx;
 extern const Protocol ipc_get;

@@ -211,7 +211,8 @@ const Protocol& choose(const Situation& situation, const Limits& limits, const C
             }
             break;
         case Start::kEagerUcx:
-            return eager_ucx;
+            return situation.sender.on_device && situation.rdma == Reason::kDirect ? eager_rdma
+                                                                                   : eager_ucx;
         case Start::kUcxRendezvous:
         case Start::kOffers:
             break;

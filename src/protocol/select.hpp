@@ -59,7 +59,7 @@ enum class Start {
     kEagerShm,       ///< header and data through the shared memory lane
     kFragments,      ///< the same, in several slots that are filled and emptied at the same time
     kShmRendezvous,  ///< an RTS; once asked for, blocks of shared memory are filled and emptied
-    kEagerUcx,       ///< header and data in one UCX active message
+    kEagerUcx,       ///< header and data in one UCX active message, or one SEND by RDMA
     kUcxRendezvous,  ///< UCX fetches host memory straight into the receive buffer
     kOffers,         ///< an RTS with offers; the receiver chooses
 };

@@ -6,9 +6,9 @@ namespace beeline::protocol {
 
 std::span<const Protocol* const, kProtocols> table() noexcept {
     static constexpr const Protocol* kTable[kProtocols] = {
-        &self_copy, &eager_host,     &fragments, &rendezvous_shm, &eager_device,
-        &eager_ucx, &rendezvous_ucx, &ipc_get,   &ipc_put,        &ipc_push,
-        &bounce,    &rdma_write,     &rdma_read, &staged,
+        &self_copy,  &eager_host, &fragments,      &rendezvous_shm, &eager_device,
+        &eager_rdma, &eager_ucx,  &rendezvous_ucx, &ipc_get,        &ipc_put,
+        &ipc_push,   &bounce,     &rdma_write,     &rdma_read,      &staged,
     };
     return kTable;
 }

@@ -36,6 +36,13 @@ expect() {
     fi
 }
 
+# expect_line PATTERN: a line of the last command's output matches it as well.
+expect_line() {
+    if ! grep -qE -e "$1" "$work/output"; then
+        verdict "  with '$1'" "there is no such line"
+    fi
+}
+
 # expect_no PATTERN: no line of the last command's output matches it.
 expect_no() {
     if grep -qE -e "$1" "$work/output"; then

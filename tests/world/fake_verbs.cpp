@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -79,6 +80,7 @@ struct Pair {
     std::size_t parts = 0;
     std::size_t inline_bytes = 0;
     std::deque<Work> work;
+    std::uint64_t requests = 0;  // writes and reads
 };
 
 struct Region {
@@ -197,6 +199,7 @@ bool run_one(Pair& pair) {
             card.signalled_messages += (work.request.send_flags & IBV_SEND_SIGNALED) != 0;
         } else {
             ++card.requests;
+            ++pair.requests;
             card.signalled += (work.request.send_flags & IBV_SEND_SIGNALED) != 0;
         }
     }
@@ -602,6 +605,11 @@ std::uint64_t FakeCards::registrations() {
 }
 std::size_t FakeCards::pairs() {
     return world.pairs.size();
+}
+std::size_t FakeCards::pairs_at_work(std::uint64_t requests) {
+    return static_cast<std::size_t>(
+        std::count_if(world.pairs.begin(), world.pairs.end(),
+                      [&](const auto& one) { return one.second->requests >= requests; }));
 }
 std::size_t FakeCards::regions() {
     return world.regions.size() + world.revoked;

@@ -50,8 +50,10 @@ class FakeCards {
     static std::uint64_t signalled_messages(unsigned card);  ///< of those
     static std::uint64_t registrations();                    ///< made so far
     static std::size_t pairs();                              ///< that exist
-    static std::size_t regions();                            ///< that exist
-    static std::size_t queues();  ///< completion and receive queues that exist
+    /// Of those, how many have begun so many writes and reads.
+    static std::size_t pairs_at_work(std::uint64_t requests);
+    static std::size_t regions();  ///< that exist
+    static std::size_t queues();   ///< completion and receive queues that exist
 };
 
 }  // namespace beeline::world

@@ -54,10 +54,12 @@ struct Hardware {
 /// Engines that take each other for processes of different nodes.
 class Nodes {
  public:
-    explicit Nodes(const config::Params& params, int count = 2, const Hardware& hardware = {})
+    /// `second`: the second engine's parameters, where it has others.
+    explicit Nodes(const config::Params& params, int count = 2, const Hardware& hardware = {},
+                   const config::Params* second = nullptr)
         : count_(count) {
         for (int side = 0; side < count; ++side) {
-            config::Params own = params;
+            config::Params own = side == 1 && second != nullptr ? *second : params;
             if (side < 2) {
                 const std::string_view devices = hardware.devices[side];
                 devices.copy(own.pml_rdma_devices.data(), own.pml_rdma_devices.size() - 1);

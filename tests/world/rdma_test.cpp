@@ -126,6 +126,29 @@ TEST(EngineRdmaWays, BothSidesMayConnectAtOnce) {
     });
 }
 
+// Large messages take the queue pairs of a rail in turn; where the two ends have not as many, those
+// that both have.
+TEST(EngineRdmaWays, LargeMessagesTakeTheQueuePairsInTurn) {
+    for (const int theirs : {3, 2}) {
+        with_cards(2, [theirs](Rank& rank) {
+            config::Params params = params_for();
+            params.pml_rdma_pairs = 3;
+            config::Params other = params;
+            other.pml_rdma_pairs = theirs;
+            Nodes nodes(params, 2, {}, &other);
+            constexpr unsigned kMessages = 24;
+            for (unsigned number = 0; number < kMessages; ++number) {
+                EXPECT_EQ(transfer(nodes, rank, number, kBytes).received.path, Path::kRdma);
+            }
+            const auto pairs = static_cast<std::size_t>(theirs);
+            EXPECT_EQ(FakeCards::pairs(), 2 * 2 * (1 + pairs)) << "by side and rail";
+            // One rail is enough for such a message. Each pair moved a pattern besides.
+            const std::uint64_t each = kMessages / pairs;
+            EXPECT_EQ(FakeCards::pairs_at_work(1 + each), pairs);
+        });
+    }
+}
+
 // Many messages at once, more than a queue pair takes, end each once and right.
 TEST(EngineRdmaWays, ManyMessagesAtOnce) {
     with_cards(2, [](Rank& rank) {

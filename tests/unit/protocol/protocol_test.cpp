@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "protocol/select.hpp"
 #include "unit/protocol/situations.hpp"
 
 namespace beeline::protocol {
@@ -88,6 +89,34 @@ TEST(EagerAndFragments, KeepTheirLimits) {
                   each.shared_memory ? Reason::kNoSharedMemory : Reason::kSharedMemory)
             << each.protocol.name;
     }
+}
+
+TEST(EagerRdma, IsForDeviceDataBetweenNodesWithCards) {
+    Situation situation = neighbours(kLimits.device_eager, true, true);
+    situation.same_node = false;
+    situation.shared_memory = false;
+    EXPECT_EQ(obstacle(eager_rdma, situation), Reason::kNotOffered);
+    situation.rdma = Reason::kDirect;
+    EXPECT_EQ(obstacle(eager_rdma, situation), Reason::kNone);
+    EXPECT_EQ(&choose(situation, kLimits, {}, Preference::kAuto), &eager_rdma);
+    ++situation.bytes;
+    EXPECT_EQ(obstacle(eager_rdma, situation), Reason::kTooLarge);
+    EXPECT_NE(&choose(situation, kLimits, {}, Preference::kAuto), &eager_rdma);
+    situation.bytes = 1;
+    situation.sender.on_device = false;
+    EXPECT_EQ(obstacle(eager_rdma, situation), Reason::kSenderHost);
+}
+
+TEST(EagerRdma, CopiesAtTheReceiverAndWhereTheCardDoesNotReach) {
+    Costs costs;
+    costs.rdma = link_of(2000, 1000);       // 2 us and 1 us for 1000 bytes
+    costs.host_copy = link_of(5000, 2000);  // 5 us and 1/2 us
+    Situation situation = neighbours(1000, true, true);
+    EXPECT_NEAR(eager_rdma.estimate(situation, costs), 3 + 5.5, 0.01);
+    situation.sender.registers = Reason::kNotRegistered;
+    EXPECT_NEAR(eager_rdma.estimate(situation, costs), 3 + 2 * 5.5, 0.01);
+    situation.receiver.on_device = false;
+    EXPECT_NEAR(eager_rdma.estimate(situation, costs), 3 + 5.5, 0.01);
 }
 
 TEST(EagerAndFragments, AreForOneKindOfMemory) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Small device messages between nodes in one SEND.
+#include "protocol/protocol.hpp"
+#include "protocol/rdma.hpp"
+
+namespace beeline::protocol {
+
+constinit const Protocol eager_rdma{
+    Id::kEagerRdma,
+    "eager_rdma",
+    Stage::kStart,
+    Path::kRdma,
+    "device data at the sender; RDMA devices on both nodes, and a connection that has been tested",
+    "The sender's network card gathers header and data, from device memory where it takes that; "
+    "the "
+    "receiver copies them out of pinned memory. The first message, which makes the connection, "
+    "goes "
+    "by UCX.",
+    [](const Situation& situation, const Limits& limits) noexcept {
+        return situation.same_process                  ? Reason::kSameProcess
+               : situation.shared_memory               ? Reason::kSharedMemory
+               : !situation.sender.on_device           ? Reason::kSenderHost
+               : situation.rdma != Reason::kDirect     ? situation.rdma
+               : situation.bytes > limits.device_eager ? Reason::kTooLarge
+                                                       : Reason::kNone;
+    },
+    [](const Situation& situation, const Costs& costs) noexcept {
+        const std::size_t bytes = situation.bytes;
+        return costs.rdma.message(bytes) +
+               (is_reached(situation.sender) ? 0 : costs.host_copy.message(bytes)) +
+               (situation.receiver.on_device ? costs.host_copy.message(bytes)
+                                             : costs.shm.bytes(bytes));
+    },
+};
+
+}  // namespace beeline::protocol
