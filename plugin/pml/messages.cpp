@@ -211,11 +211,11 @@ int send(const void* buffer, std::size_t count, ompi_datatype_t* type, int desti
 int finish_blocking(ompi_request_t* request, ompi_status_public_t* status) {
     poll_for([request] { return is_complete(request); });
     ompi_request_wait_completion(request);
+    const engine::Engine::Guard guard(engine());  // under which another thread may have ended it
     const int outcome = request->req_status.MPI_ERROR;
     if (status != MPI_STATUS_IGNORE) {
         *status = request->req_status;
     }
-    const engine::Engine::Guard guard(engine());
     give_back(reinterpret_cast<Request*>(request));
     return outcome;
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a collective on device memory asks of the driver is what its schedule says: a launch for
 // each reduction, a copy for each copy, and one for each message received.
+//   coll_ledger [loaded FILES] device
+// `loaded` tries instead what the files of coll_beeline_schedule_file bring, which is FILES.
 #include <dlfcn.h>
 
 #include <string_view>
 
 #include "coll/kernel/types.hpp"
 #include "coll/plan/transform.hpp"
+#include "coll/select/schedule_files.hpp"
 #include "coll/select/select.hpp"
 #include "tests/mpi/coll_groups.hpp"
 #include "tests/mpi/harness.hpp"
@@ -132,7 +135,7 @@ Counts counts_of(const Schedule& schedule) {
 }
 
 void run(Harness& h, const Meter& meter, const Elements& elements,
-         const coll::plan::Algorithm& algorithm) {
+         const coll::plan::Algorithm& algorithm, const coll::select::Tuning& tuning) {
     Call call = Call::kBarrier;
     const coll::plan::Collective collective = algorithm.collective;
     if (!find_call(collective, call) || call == Call::kBarrier || on_neighbors(call)) {
@@ -156,7 +159,7 @@ void run(Harness& h, const Meter& meter, const Elements& elements,
             config::set(params, row, algorithm.name);
         }
     }
-    const coll::select::Settings settings{&params, coll::select::built_in_settings().tuning};
+    const coll::select::Settings settings{&params, &tuning};
     const coll::select::Choice choice = coll::select::choose(facts, settings);
     h.check(choice.algorithm == &algorithm, "%s: the choice cannot be forced", algorithm.name);
     coll::plan::Request request = facts.request;
@@ -208,9 +211,17 @@ int main(int argc, char** argv) {
         const Meter meter;
         const Elements elements;
         h.check(meter.usable(), "the driver is not SoftCUDA");
-        for (const beeline::coll::plan::Algorithm* algorithm : beeline::coll::plan::algorithms()) {
+        beeline::coll::select::ScheduleFiles files;
+        const bool loaded = argc > 2 && std::string_view(argv[1]) == "loaded";
+        files.load(loaded ? argv[2] : "");
+        h.check(files.problems().empty(), "a file is refused");
+        beeline::coll::select::Tuning tuning;
+        files.offer(tuning);
+        const auto built_in = beeline::coll::plan::algorithms();
+        std::vector<const beeline::coll::plan::Algorithm*> all(built_in.begin(), built_in.end());
+        for (const auto* algorithm : loaded ? tuning.loaded : all) {
             if (meter.usable()) {
-                run(h, meter, elements, *algorithm);
+                run(h, meter, elements, *algorithm, tuning);
             }
         }
     }

@@ -65,6 +65,10 @@ launch --gpus 2 -n 4 --mca coll_beeline_schedule_file "$files" "$matrix" cases 8
     fail "the matrix"
 grep -q 'allreduce by msccl_ring: ' "$work/out" || fail "no name in the report"
 lines 0 'beeline: '
+# Launches, copies and messages are those of the schedules.
+launch --gpus 2 -n 4 --mca coll_beeline_schedule_file "$files" "$top_builddir/tests/mpi/coll_ledger" loaded "$files" device ||
+    fail "the ledger"
+lines 1 '^allreduce by msccl_ring: [0-9]* launches, [0-9]* copies, [0-9]* messages$'
 
 # Nobody names it: it serves its number of ranks, for the sizes it states, and in a job without a GPU as well.
 ring=$work/allreduce.json

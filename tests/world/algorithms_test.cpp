@@ -8,6 +8,7 @@
 #include "coll/exec/host_driven.hpp"
 #include "coll/exec/host_engine.hpp"
 #include "coll/plan/algorithm.hpp"
+#include "coll/plan/loaded.hpp"
 #include "tests/world/loopback.hpp"
 
 namespace beeline::world {
@@ -229,6 +230,53 @@ TEST_P(OnData, TheResultIsRight) {
                     if (!on_vector(collective)) {
                         call.cut = cut;
                         run(*GetParam(), call);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The schedules of all ranks, as a file that was exported brings them.
+Imported as_imported(const Algorithm& algorithm, const Call& call) {
+    Imported imported;
+    Request request;
+    request.collective = call.collective;
+    request.size = call.size;
+    request.root = call.root;
+    request.in_place = call.in_place;
+    request.slices = 2;
+    const std::vector<int> nodes(static_cast<std::size_t>(call.size), 0);
+    request.node_of = nodes;
+    for (; request.rank < call.size && refuses(algorithm, request) == nullptr; ++request.rank) {
+        imported.world.push_back(algorithm.build(request));
+    }
+    return imported;
+}
+
+// Counts that are no multiple of the chunks, in place where the file is not and the other way
+// round.
+TEST_P(OnData, TheResultOfAFileIsRight) {
+    const Collective collective = GetParam()->collective;
+    for (const int size : {2, 3, 4, 8}) {
+        for (const bool file_in_place : {false, true}) {
+            const int root = rooted(collective) ? size / 2 : 0;
+            Call call{collective, size, root, Cut::kEqual, file_in_place, 0};
+            Imported imported = as_imported(*GetParam(), call);
+            if (imported.world.empty()) {
+                continue;
+            }
+            Loaded loaded(collective, "mine");
+            ASSERT_EQ(loaded.add(std::move(imported)), "");
+            for (const std::size_t count : {std::size_t{1}, std::size_t{5}, std::size_t{67}}) {
+                for (const Cut cut : {Cut::kEqual, Cut::kVarying, Cut::kScattered}) {
+                    for (const bool in_place : {false, true}) {
+                        call.count = count;
+                        call.cut = cut;
+                        call.in_place = in_place;
+                        if (cut == Cut::kEqual || !on_vector(collective)) {
+                            run(loaded.algorithm(), call);
+                        }
                     }
                 }
             }

@@ -69,6 +69,7 @@ TEST(EngineHostile, AnswersInTheWrongStateAreIgnored) {
     run_ranks(job, [](Rank& rank) {
         const test::LogCapture log(LogLevel::kWarning);
         if (rank.rank() == 1) {
+            rank.reach(1);  // takes nothing from now on
             rank.await(0, 1, false);
             Intruder intruder(rank, 0, Intruder::As::kRank);
             // The first four wait for an ACK, the others for room: they are not sent yet.
@@ -98,8 +99,10 @@ TEST(EngineHostile, AnswersInTheWrongStateAreIgnored) {
                     intruder.send_message(ack);
                 }
             }
-            rank.reach(1);
+            rank.reach(2);
             rank.await(0, 2, false);
+        } else {
+            rank.await(1, 1, false);
         }
         // Synchronous sends with gaps, more than the slots hold: some wait for room.
         constexpr int kMessages = 7;
@@ -114,7 +117,7 @@ TEST(EngineHostile, AnswersInTheWrongStateAreIgnored) {
         }
         if (rank.rank() == 0) {
             rank.reach(1);
-            rank.await(1, 1, true);
+            rank.await(1, 2, true);
             rank.progress(100);
             for (const Ticket& ticket : tickets) {
                 EXPECT_FALSE(ticket.done);

@@ -112,7 +112,7 @@ TEST(Sparse, ThroughUntouchedHostMemory) {
         EXPECT_OK(cuMemcpyHtoD(from + 12345, bytes.data(), bytes.size()));
         EXPECT_OK(cuMemcpyHtoD(from + end, bytes.data(), bytes.size()));
         host[kBytes / 2] = 99;  // a hole of the source goes here
-        const size_t before = host_pages();
+        [[maybe_unused]] const size_t before = host_pages();
         EXPECT_OK(cuMemcpyDtoH(host, from, kBytes));
         EXPECT_EQ(std::memcmp(host + 12345, bytes.data(), bytes.size()), 0);
         EXPECT_EQ(std::memcmp(host + end, bytes.data(), bytes.size()), 0);
@@ -120,7 +120,9 @@ TEST(Sparse, ThroughUntouchedHostMemory) {
         EXPECT_OK(cuMemcpyHtoD(to, host, kBytes));
         EXPECT_EQ(bytes_at(to + 12345, bytes.size()), bytes);
         EXPECT_EQ(bytes_at(to + end, bytes.size()), bytes);
+#ifndef __SANITIZE_THREAD__  // which notes each byte of host memory that is looked at
         EXPECT_LT(host_pages() - before, kLittle);
+#endif
         EXPECT_LT(device_pages(), kLittle);
     });
 }
