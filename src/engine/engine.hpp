@@ -117,10 +117,12 @@ class Engine {
 
     /// Makes progress; the number of events.
     int progress();
+    static constexpr int kMessagesPerPoll = 64;  ///< of progress()
     /// Takes what is in shared memory, or has come by RDMA, fills what room there is, and does
     /// nothing else: for a caller that waits for a message and makes progress() every now and then.
-    int poll() {
-        int events = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
+    /// At most `limit` messages: those that nobody waits for yet are copied twice.
+    int poll(int limit) {
+        int events = shm_ != nullptr && shm_->pending() ? take_arrived(limit) : 0;
         if (by_rdma_) {
             poll_rdma(events);
         }
@@ -179,7 +181,7 @@ class Engine {
     void watch(Request& request) noexcept;
     int take_over();
     // small.cpp: small host messages through shared memory
-    int take_arrived();
+    int take_arrived(int limit);
     void on_message(const mover::shm::Arrival& arrival);
     Request* take_expected(std::span<const std::byte> message, wire::Eager& eager);
     void place(Request& request, const wire::Eager& eager, const mover::shm::Arrival& arrival);

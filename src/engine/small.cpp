@@ -16,7 +16,6 @@ namespace beeline::engine {
 namespace {
 
 /// As many as a window of benchmarks holds; more would keep other work waiting.
-constexpr int kMessagesPerPoll = 64;
 
 }  // namespace
 
@@ -64,9 +63,9 @@ bool Engine::try_send(Communicator& communicator, int destination, int tag, cons
     return true;
 }
 
-int Engine::take_arrived() {
+int Engine::take_arrived(int limit) {
     resting_ = false;
-    return shm_->progress(kMessagesPerPoll,
+    return shm_->progress(limit,
                           [this](const mover::shm::Arrival& arrival) { on_message(arrival); });
 }
 
