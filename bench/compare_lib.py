@@ -94,9 +94,12 @@ class Runner:
 
 
 def compare(values, rival_values, unit):
-    """(median, median of the rival, ratio, spread). The ratio is of costs: time, or inverse bandwidth."""
+    """(median, median of the rival, ratio, spread). The ratio is of costs: time, or inverse bandwidth. It is the median
+    of the rounds' own ratios where both have all rounds: what a machine does to all runs of a round alike, such as
+    placing two processors in one core or in two, is then not taken for a difference."""
     mine, other = statistics.median(values), statistics.median(rival_values)
-    ratio = mine / other if unit == "us" else other / mine
+    pairs = list(zip(values, rival_values)) if len(values) == len(rival_values) else [(mine, other)]
+    ratio = statistics.median(a / b if unit == "us" else b / a for a, b in pairs)
     return mine, other, ratio, (max(values) - min(values)) / mine
 
 

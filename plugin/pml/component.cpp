@@ -33,6 +33,7 @@ void to_output(LogLevel, const char* line) {
 
 int progress() noexcept {
     const engine::Engine::Guard guard(*running);
+    running->yields = opal_progress_yield_when_idle;  // as it is now: MPI_Init sets it at its end
     return running->progress();
 }
 

@@ -91,14 +91,12 @@ bool yields() noexcept {
 template <class Complete>
 void poll_for(Complete&& complete) {
     const int polls = !yields() ? kOwnPolls : engine().by_rdma() ? kCardPolls : kYieldingPolls;
-    // One message is enough, but for senders that a full queue would cost a turn on the processor.
-    const int limit = yields() ? engine::Engine::kMessagesPerPoll : 1;
     for (int poll = 1; poll <= polls && !complete(); ++poll) {
         const engine::Engine::Guard guard(engine());
         if (poll % kProgressEvery == 0) {
             engine().progress();
         } else {
-            engine().poll(limit);
+            engine().poll();
         }
     }
 }
@@ -110,7 +108,7 @@ void await(const Alone& alone) {
         if (yields() && round % kProgressEvery != 0) {
             {
                 const engine::Engine::Guard guard(engine());
-                engine().poll(engine::Engine::kMessagesPerPoll);
+                engine().poll();
             }
             if (!complete()) {
                 sched_yield();

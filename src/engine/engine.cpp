@@ -206,7 +206,7 @@ int Engine::progress() {
     if (!resting_ && !aside_ && (!ended_.empty() || unresolved_ != nullptr)) {
         events += take_over();
     }
-    events += poll(kMessagesPerPoll);
+    events += poll();
     if (++polls_ % kPollsPerCheck == 0 && shm_ != nullptr) {
         shm_->check();
     }

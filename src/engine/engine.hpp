@@ -76,6 +76,7 @@ class Engine {
         std::recursive_mutex* mutex_;
     };
     bool threads = false;  ///< several threads may call: set before the first call
+    bool yields = false;   ///< callers that wait give up the processor, as others may need it
 
     /// This process's address, for the peers.
     std::vector<std::byte> address() const;
@@ -117,12 +118,10 @@ class Engine {
 
     /// Makes progress; the number of events.
     int progress();
-    static constexpr int kMessagesPerPoll = 64;  ///< of progress()
     /// Takes what is in shared memory, or has come by RDMA, fills what room there is, and does
     /// nothing else: for a caller that waits for a message and makes progress() every now and then.
-    /// At most `limit` messages: those that nobody waits for yet are copied twice.
-    int poll(int limit) {
-        int events = shm_ != nullptr && shm_->pending() ? take_arrived(limit) : 0;
+    int poll() {
+        int events = shm_ != nullptr && shm_->pending() ? take_arrived() : 0;
         if (by_rdma_) {
             poll_rdma(events);
         }
@@ -181,7 +180,7 @@ class Engine {
     void watch(Request& request) noexcept;
     int take_over();
     // small.cpp: small host messages through shared memory
-    int take_arrived(int limit);
+    int take_arrived();
     void on_message(const mover::shm::Arrival& arrival);
     Request* take_expected(std::span<const std::byte> message, wire::Eager& eager);
     void place(Request& request, const wire::Eager& eager, const mover::shm::Arrival& arrival);
@@ -516,6 +515,7 @@ class Engine {
     bool remote_peers_ = false;  // some peer is reached by UCX alone
     unsigned idle_polls_ = 0;
     bool resting_ = false;  // rests() held, and nothing has happened since
+    bool early_ = false;    // nobody waits for a message after the one just taken
     unsigned polls_ = 0;
     unsigned ucx_interest_ = 0;  // polls for which UCX is asked every time
     std::vector<Communicator*> communicators_;

@@ -72,7 +72,7 @@ void Engine::start_filling(Request& request, const wire::Cts& cts) {
 int Engine::flow(int arrived) {
     int events = arrived + fill_pipes();
     for (int idle = 0; events != 0 && events < kBlocksInTurn && idle < kLinger && flowing();) {
-        const int now = (shm_->pending() ? take_arrived(kMessagesPerPoll) : 0) + fill_pipes();
+        const int now = (shm_->pending() ? take_arrived() : 0) + fill_pipes();
         events += now;
         idle = now != 0 ? 0 : idle + 1;
     }

@@ -16,6 +16,7 @@ namespace beeline::engine {
 namespace {
 
 /// As many as a window of benchmarks holds; more would keep other work waiting.
+constexpr int kMessagesPerPoll = 64;
 
 }  // namespace
 
@@ -63,16 +64,28 @@ bool Engine::try_send(Communicator& communicator, int destination, int tag, cons
     return true;
 }
 
-int Engine::take_arrived(int limit) {
+/// All that is expected, and then no more: what comes too early is kept and copied twice. Where
+/// processors are shared a full queue costs its sender a turn, which is worse, and all is taken.
+int Engine::take_arrived() {
     resting_ = false;
-    return shm_->progress(limit,
-                          [this](const mover::shm::Arrival& arrival) { on_message(arrival); });
+    int taken = 0;
+    do {
+        early_ = false;
+        if (shm_->progress(
+                1, [this](const mover::shm::Arrival& arrival) { on_message(arrival); }) == 0) {
+            break;
+        }
+        ++taken;
+    } while (taken < kMessagesPerPoll && (yields || !early_));
+    return taken;
 }
 
 inline void Engine::on_message(const mover::shm::Arrival& arrival) {
     wire::Eager eager;
     if (Request* request = take_expected(arrival.message, eager); request != nullptr) {
+        const match::Matcher& matcher = request->communicator_->matcher;
         place(*request, eager, arrival);
+        early_ = matcher.posted_count() == 0;
         return;
     }
     on_shm(this, arrival);
