@@ -19,7 +19,7 @@ void construct(opal_object_t* object) noexcept {
     new (&module->schedules) Schedules;
     new (&module->handed) HandedOver;
     new (&module->blocking) ScheduleCall;
-    module->inside = false;
+    module->inside.store(false, std::memory_order_relaxed);
 }
 
 void destruct(opal_object_t* object) noexcept {

@@ -2,6 +2,8 @@
 // The collective module: for each entry point, whom it wraps.
 #pragma once
 
+#include <atomic>
+
 #include "plugin/coll/handed.hpp"
 #include "plugin/coll/schedule_call.hpp"
 #include "plugin/coll/schedules.hpp"
@@ -21,8 +23,9 @@ struct Module {
     HandedOver handed;
     ScheduleCall blocking;  ///< of the blocking calls, which follow one another
     /// A previous module serves a call: what it calls on the way is on host memory of its own, or
-    /// on what was looked at.
-    bool inside = false;
+    /// on what was looked at. Open MPI calls from the thread that makes progress just then when it
+    /// numbers a new communicator, one at a time.
+    std::atomic<bool> inside = false;
 };
 
 /// A new module, not yet enabled; null when there's no memory.

@@ -31,7 +31,7 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
         Arguments arguments(a...);
         auto* module = reinterpret_cast<Module*>(std::get<kModule>(arguments));
         std::get<kModule>(arguments) = module->*Owner;
-        if (module->inside) {
+        if (module->inside.load(std::memory_order_relaxed)) {
             return std::apply(module->*Function, arguments);
         }
         Likeness likeness;
@@ -51,9 +51,9 @@ struct Wrap<int (*)(A...), Function, Owner, S, F, E> {
  private:
     /// Collectives that the previous module calls on the way, all ranks alike, are its own affair.
     static int pass_on(Module* module, const Arguments& arguments) {
-        module->inside = true;
+        module->inside.store(true, std::memory_order_relaxed);
         const int outcome = std::apply(module->*Function, arguments);
-        module->inside = false;
+        module->inside.store(false, std::memory_order_relaxed);
         return outcome;
     }
 

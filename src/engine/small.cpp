@@ -83,9 +83,10 @@ int Engine::take_arrived() {
 inline void Engine::on_message(const mover::shm::Arrival& arrival) {
     wire::Eager eager;
     if (Request* request = take_expected(arrival.message, eager); request != nullptr) {
-        const match::Matcher& matcher = request->communicator_->matcher;
+        // Asked first: the receive's end may be that of its communicator.
+        const bool last = request->communicator_->matcher.posted_count() == 0;
         place(*request, eager, arrival);
-        early_ = matcher.posted_count() == 0;
+        early_ = last;
         return;
     }
     on_shm(this, arrival);
