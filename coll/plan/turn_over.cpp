@@ -45,8 +45,8 @@ class TurnOver {
             }
             bool touches = false;
             for (Place* place : {&op.source, &op.second, &op.target}) {
-                touches = touches || place->buffer == Buffer::kInput ||
-                          place->buffer == Buffer::kOutput;
+                touches =
+                    touches || place->buffer == Buffer::kInput || place->buffer == Buffer::kOutput;
                 move(*place);
             }
             if (touches && begun > 0) {

@@ -61,8 +61,8 @@ std::string_view wanted(plan::Collective collective, const config::Params& param
 std::string refuse_word(plan::Collective collective, std::string_view word, const Tuning& tuning);
 
 /// In this order: the algorithm that coll_<collective>_algorithm names, the first loaded one that
-/// claims the size and that no rule names, the first rule of the tuning file that fits, the cheapest by the cost model, host copies included. What cannot serve
-/// the call is passed over.
+/// claims the size and that no rule names, the first rule of the tuning file that fits, the
+/// cheapest by the cost model, host copies included. What cannot serve the call is passed over.
 Choice choose(const Facts& facts, const Settings& settings) noexcept;
 
 /// One algorithm as a choice sees it.

@@ -45,8 +45,8 @@ void follow_changed_parameter(Collective collective) noexcept {
         beeline::coll::select::wanted(collective, config::params()) == *place) {
         return;
     }
-    const std::string problem = beeline::coll::select::refuse_word(
-        collective, *place, beeline::coll::select::tuning());
+    const std::string problem =
+        beeline::coll::select::refuse_word(collective, *place, beeline::coll::select::tuning());
     if (problem.empty()) {
         config::set(config::params(), *row, *place);
     } else {

@@ -43,8 +43,7 @@ beeline::coll::select::Settings settings_of(ompi_communicator_t* comm, const Com
 void warn_of_schedule_files() noexcept {
     static std::once_flag once;
     std::call_once(once, [] {
-        for (const std::string& problem :
-             beeline::coll::select::ScheduleFiles::own().problems()) {
+        for (const std::string& problem : beeline::coll::select::ScheduleFiles::own().problems()) {
             log(LogLevel::kWarning,
                 "parameter coll_beeline_schedule_file: %s. The job goes on without this file",
                 problem.c_str());
@@ -71,8 +70,8 @@ Schedules::Able Schedules::find_out(ompi_communicator_t* comm) {
     if (facts.nodes.empty()) {
         return Able::kNo;
     }
-    const bool given = config::params().coll_reproducible ||
-                       config::params().coll_schedule_file[0] != '\0';
+    const bool given =
+        config::params().coll_reproducible || config::params().coll_schedule_file[0] != '\0';
     if (!facts.any_driver && !given) {
         return Able::kNo;
     }
@@ -92,9 +91,9 @@ Schedules::Able Schedules::find_out(ompi_communicator_t* comm) {
 /// What schedules serve where nobody has a GPU: only what the user asked for. False: nothing.
 bool Schedules::find_served() {
     for (std::size_t number = 0; number < served_.size(); ++number) {
-        served_[number] = settings_.params->coll_reproducible &&
-                          beeline::coll::plan::reduces(
-                              static_cast<beeline::coll::plan::Collective>(number));
+        served_[number] =
+            settings_.params->coll_reproducible &&
+            beeline::coll::plan::reduces(static_cast<beeline::coll::plan::Collective>(number));
     }
     for (const beeline::coll::plan::Algorithm* loaded : settings_.tuning->loaded) {
         served_[static_cast<std::size_t>(loaded->collective)] = true;

@@ -2,9 +2,9 @@
 // Every collective by every algorithm, with samples of forms, datatypes, operations, kinds of
 // memory, counts and roots, against a serial reference; then many under way at a time.
 //   coll_matrix [cases N] [seed N] [only CALL] [allgathers N] [loaded LIST] [list FILE] device
-// `loaded` tries instead the algorithms that files brought, COLLECTIVE:NAME,COLLECTIVE:NAME: each must serve the world.
-// `list` appends to FILE a line "wanted COLLECTIVE ALGORITHM MEMORY" for each that there is, and
-// "ran ..." for each that this run met, where MEMORY is device, host or mixed.
+// `loaded` tries instead the algorithms that files brought, COLLECTIVE:NAME,COLLECTIVE:NAME: each
+// must serve the world. `list` appends to FILE a line "wanted COLLECTIVE ALGORITHM MEMORY" for each
+// that there is, and "ran ..." for each that this run met, where MEMORY is device, host or mixed.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -185,8 +185,8 @@ class Matrix {
     }
 
  private:
-    void run_word(const config::Row& row, std::string_view name, const std::string& word,
-                  int cases, std::string_view only) {
+    void run_word(const config::Row& row, std::string_view name, const std::string& word, int cases,
+                  std::string_view only) {
         choose(row, word);
         const Served counter(name, word);
         served_ = {};

@@ -223,8 +223,7 @@ TEST(Msccl, BytesAreThoseOfTheFile) {
     EXPECT_EQ(bounded.bytes.greatest, 65535U);
     // Of all blocks together there, of one block here: 3 blocks of 33 bytes are below 100, of 34
     // above.
-    const Imported blocks =
-        with(direct_allgather(false), "minBytes=\"100\" maxBytes=\"300\"");
+    const Imported blocks = with(direct_allgather(false), "minBytes=\"100\" maxBytes=\"300\"");
     ASSERT_EQ(blocks.problem, "");
     EXPECT_EQ(blocks.bytes.least, 34U);
     EXPECT_EQ(blocks.bytes.greatest, 99U);

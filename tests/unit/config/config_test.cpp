@@ -156,8 +156,9 @@ TEST(Config, ANameIsOneOfItsWordsOrLooksLikeOne) {
     EXPECT_NE(chosen, 0);
     EXPECT_EQ(printed(values, algorithm), "recursive_doubling");
     EXPECT_TRUE(has_word(algorithm, "recursive_doubling"));
-    for (const char* text : {"", "ring|staged", "ring ", "a-b",
-                             "a_name_that_is_longer_than_the_sixty_three_characters_that_are_kept"}) {
+    for (const char* text :
+         {"", "ring|staged", "ring ", "a-b",
+          "a_name_that_is_longer_than_the_sixty_three_characters_that_are_kept"}) {
         EXPECT_EQ(set(values, algorithm, text), Status::kInvalid) << '\'' << text << '\'';
     }
     EXPECT_EQ(values.coll_allreduce_algorithm, chosen);
