@@ -183,6 +183,8 @@ class Engine {
     int take_arrived();
     void on_message(const mover::shm::Arrival& arrival);
     Request* take_expected(std::span<const std::byte> message, wire::Eager& eager);
+    void put_expected(Request& request, const wire::Eager& eager, std::span<const std::byte> data,
+                      protocol::Path path);
     void place(Request& request, const wire::Eager& eager, const mover::shm::Arrival& arrival);
 
     // arrival.cpp: from the lanes to matching

@@ -2,6 +2,7 @@
 // The short way of a small message that comes in its turn and is waited for.
 #pragma once
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 
@@ -35,6 +36,24 @@ inline Request* Engine::take_expected(std::span<const std::byte> message, wire::
     }
     order.accept(envelope.sequence);
     return static_cast<Request*>(posted);
+}
+
+/// Ends the receive with the message's data in its buffer, which has no gaps and which the
+/// processor may write.
+inline void Engine::put_expected(Request& request, const wire::Eager& eager,
+                                 std::span<const std::byte> data, protocol::Path path) {
+    const Buffer& buffer = request.buffer_;
+    const std::size_t bytes = std::min<std::size_t>(data.size(), buffer.bytes);
+    if (bytes != 0) {
+        std::memcpy(buffer.address, data.data(), bytes);
+    }
+    Outcome& outcome = request.outcome;
+    outcome.source = eager.envelope.source;
+    outcome.tag = eager.envelope.tag;
+    outcome.bytes = bytes;
+    outcome.path = path;
+    outcome.reason = protocol::Reason::kSmall;
+    finish(request, data.size() > buffer.bytes ? Status::kTruncated : Status::kOk);
 }
 
 }  // namespace beeline::engine

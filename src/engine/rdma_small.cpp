@@ -68,16 +68,7 @@ bool Engine::take_eager_rdma(std::span<const std::byte> message) {
         deliver(*request, arrived);
         return true;
     }
-    if (bytes != 0) {
-        std::memcpy(buffer.address, data.data(), bytes);
-    }
-    Outcome& outcome = request->outcome;
-    outcome.source = eager.envelope.source;
-    outcome.tag = eager.envelope.tag;
-    outcome.bytes = bytes;
-    outcome.path = protocol::Path::kRdma;
-    outcome.reason = protocol::Reason::kSmall;
-    finish(*request, data.size() > buffer.bytes ? Status::kTruncated : Status::kOk);
+    put_expected(*request, eager, data, protocol::Path::kRdma);
     return true;
 }
 

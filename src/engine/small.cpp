@@ -108,16 +108,7 @@ inline void Engine::place(Request& request, const wire::Eager& eager,
         deliver(request, arrived);
         return;
     }
-    if (bytes != 0) {
-        std::memcpy(buffer.address, data.data(), bytes);
-    }
-    Outcome& outcome = request.outcome;
-    outcome.source = envelope.source;
-    outcome.tag = envelope.tag;
-    outcome.bytes = bytes;
-    outcome.path = protocol::Path::kShm;
-    outcome.reason = protocol::Reason::kSmall;
-    finish(request, data.size() > buffer.bytes ? Status::kTruncated : Status::kOk);
+    put_expected(request, eager, data, protocol::Path::kShm);
 }
 
 }  // namespace beeline::engine
