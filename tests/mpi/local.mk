@@ -123,7 +123,7 @@ p2p_scripts = tests/mpi/p2p_matrix_test.sh tests/mpi/p2p_rules_test.sh tests/mpi
 	tests/mpi/bad_input_test.sh tests/mpi/info_test.sh tests/mpi/protocols_test.sh \
 	tests/mpi/two_nodes_test.sh
 TESTS += $(p2p_scripts)
-EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh
+EXTRA_DIST += $(p2p_scripts) tests/support/mpirun.sh tests/support/run_ranks.sh tests/support/spawning.sh
 
 # --- the semantic suite
 suite_programs = tests/mpi/p2p_errors tests/mpi/p2p_requests tests/mpi/thresholds
