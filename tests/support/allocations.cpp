@@ -13,9 +13,12 @@ std::atomic<std::uint64_t> count;
 
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
     count.fetch_add(1, std::memory_order_relaxed);
-    if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) {
+    return std::malloc(bytes != 0 ? bytes : 1);
+}
+void* operator new(std::size_t bytes) {
+    if (void* memory = operator new(bytes, std::nothrow)) {
         return memory;
     }
     throw std::bad_alloc();

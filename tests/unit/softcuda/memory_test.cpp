@@ -80,9 +80,8 @@ TEST(Memory, HostReachesItWhereAllowed) {
             unsigned char seen = 0;
             EXPECT_OK(cuMemcpyDtoH(&seen, address, 1));
             EXPECT_EQ(seen, 0x17);
-            EXPECT_EQ(
-                attribute<unsigned char>(address, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE),
-                1);
+            EXPECT_EQ(attribute<unsigned>(address, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE),
+                      1U);
             // It is device memory all the same.
             EXPECT_EQ(attribute<unsigned>(address, CU_POINTER_ATTRIBUTE_MEMORY_TYPE),
                       unsigned{CU_MEMORYTYPE_DEVICE});

@@ -108,9 +108,10 @@ inline CUdeviceptr allocate(size_t bytes) {
     return address;
 }
 
-/** One attribute of a pointer. */
+/** One attribute of a pointer; CUDA's booleans are as wide as unsigned. */
 template <class Value>
 Value attribute(CUdeviceptr pointer, CUpointer_attribute which) {
+    static_assert(sizeof(Value) >= sizeof(unsigned), "the driver writes at least that much");
     Value value{};
     EXPECT_OK(cuPointerGetAttribute(&value, which, pointer));
     return value;

@@ -68,9 +68,9 @@ TEST(Vmm, RdmaCapableWhereAskedFor) {
                 EXPECT_OK(cuMemCreate(&handle, kUnit, &prop, 0));
                 const CUdeviceptr address = range + asked * kUnit;
                 EXPECT_OK(cuMemMap(address, kUnit, 0, handle, 0));
-                EXPECT_EQ(attribute<unsigned char>(address,
-                                                   CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE),
-                          *allowed == '1' ? asked : 0);
+                EXPECT_EQ(
+                    attribute<unsigned>(address, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE),
+                    *allowed == '1' ? asked : 0U);
             }
         });
     }
