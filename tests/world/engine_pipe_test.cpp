@@ -37,7 +37,8 @@ TEST(Pipe, UnexpectedMessagesTakeNoMemory) {
     run_ranks(job, [](Rank& rank) {
         constexpr int kMessages = 500;
         constexpr std::size_t kBytes = 1 << 20;
-        Bytes data = rank.rank() == 0 ? content(kBytes, 7) : Bytes(kBytes);
+        const Bytes sent = content(kBytes, 7);
+        Bytes data = rank.rank() == 0 ? sent : Bytes(kBytes);
         const std::size_t before = resident();
         if (rank.rank() == 0) {
             std::deque<Ticket> tickets(kMessages);
@@ -64,7 +65,7 @@ TEST(Pipe, UnexpectedMessagesTakeNoMemory) {
                 rank.wait(ticket);
                 EXPECT_EQ(ticket.outcome().path, protocol::Path::kShm);
                 if (i % 50 == 0) {
-                    EXPECT_EQ(data, content(kBytes, 7)) << i;
+                    EXPECT_EQ(data, sent) << i;
                 }
             }
             EXPECT_LT(resident() - before, std::size_t{8} << 20);
