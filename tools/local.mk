@@ -18,6 +18,7 @@ beeline_bench_SOURCES = \
 	tools/beeline-bench/report.cpp tools/beeline-bench/report.hpp \
 	tools/beeline-bench/synchronize.cpp \
 	tools/beeline-bench/threaded.cpp \
+	tools/beeline-bench/variable.cpp tools/beeline-bench/variable.hpp \
 	tools/beeline-bench/workload.hpp
 beeline_bench_CPPFLAGS = $(MPI_PROGRAM_CPPFLAGS)
 beeline_bench_LDADD = libgpu.la $(OMPI_LIBS)
@@ -32,6 +33,7 @@ beeline_tune_SOURCES = \
 	tools/beeline-bench/options.cpp tools/beeline-bench/options.hpp \
 	tools/beeline-bench/pattern.hpp \
 	tools/beeline-bench/synchronize.cpp \
+	tools/beeline-bench/variable.cpp tools/beeline-bench/variable.hpp \
 	tools/beeline-bench/workload.hpp \
 	tools/beeline-tune/candidates.cpp tools/beeline-tune/candidates.hpp \
 	tools/beeline-tune/main.cpp \

@@ -23,13 +23,16 @@ served() { [ "$(grep -c "allreduce by $2: " "$work/out")" = "$1" ] || fail "not 
 # lines N PATTERN
 lines() { [ "$(grep -c -e "$2" "$work/out")" = "$1" ] || fail "not $1 lines of '$2'"; }
 
-# A built-in algorithm of each kind, as a file brings it.
+# A built-in algorithm of each kind, as a file brings it; a rooted one as a file for each root.
 files=
 names=
-while read -r collective algorithm; do
-    "$plan" show "$collective" --ranks 4 --algorithm "$algorithm" --name "my_$algorithm" \
-        --json "$work/$collective.json" >"$work/out" || fail "export of $collective"
-    files=$files,$work/$collective.json
+while read -r collective algorithm roots; do
+    for root in ${roots:-0}; do
+        file=$work/$collective${roots:+.$root}.json
+        "$plan" show "$collective" --ranks 4 --root "$root" --algorithm "$algorithm" --name "my_$algorithm" \
+            --json "$file" >"$work/out" || fail "export of $collective"
+        files=$files,$file
+    done
     names=$names,$collective:my_$algorithm
 done <<END
 allreduce ring
@@ -37,6 +40,10 @@ allgather bruck
 reduce_scatter ring
 alltoall pairwise
 scan linear
+bcast scatter_allgather 0 1 2 3
+reduce binomial 0 1 2 3
+gather binomial 0 1 2 3
+scatter linear 0 1 2 3
 END
 # And a ring in MSCCL's XML, in place: one chunk a rank goes around, reduced first, then gathered.
 ring_xml() {
@@ -64,6 +71,9 @@ names=${names#,},allreduce:msccl_ring
 launch --gpus 2 -n 4 --mca coll_beeline_schedule_file "$files" "$matrix" cases 8 loaded "$names" device ||
     fail "the matrix"
 grep -q 'allreduce by msccl_ring: ' "$work/out" || fail "no name in the report"
+for rooted in bcast:scatter_allgather reduce:binomial gather:binomial scatter:linear; do
+    grep -q "${rooted%:*} by my_${rooted#*:}: " "$work/out" || fail "no $rooted in the report"
+done
 lines 0 'beeline: '
 # Launches, copies and messages are those of the schedules.
 launch --gpus 2 -n 4 --mca coll_beeline_schedule_file "$files" "$top_builddir/tests/mpi/coll_ledger" loaded "$files" device ||
@@ -81,6 +91,12 @@ served 4 my_ring
 sed 's/"ranks": 4,/"ranks": 4, "least_bytes": 2000000,/' "$ring" >"$work/large.json"
 on_device -n 4 --mca coll_beeline_schedule_file "$work/large.json"
 served 0 my_ring
+# A rooted one serves the root of its file; the benchmark's is 0.
+for root in 0 1; do
+    launch --gpus 2 -n 4 --mca coll_beeline_schedule_file "$work/bcast.$root.json" "$bench" bcast -d cuda \
+        --sizes 1000000 -i 2 || fail "a bcast"
+    [ "$(grep -c 'bcast by my_scatter_allgather: ' "$work/out")" = "$((4 - 4 * root))" ] || fail "the wrong root"
+done
 # A parameter or a rule names it: then it serves these sizes too.
 on_device -n 4 --mca coll_beeline_schedule_file "$work/large.json" --mca coll_beeline_allreduce_algorithm my_ring
 served 4 my_ring

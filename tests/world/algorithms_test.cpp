@@ -9,6 +9,7 @@
 #include "coll/exec/host_engine.hpp"
 #include "coll/plan/algorithm.hpp"
 #include "coll/plan/loaded.hpp"
+#include "tests/model/coll/builders.hpp"
 #include "tests/world/loopback.hpp"
 
 namespace beeline::world {
@@ -284,21 +285,8 @@ TEST_P(OnData, TheResultOfAFileIsRight) {
     }
 }
 
-std::vector<const Algorithm*> all_but_neighbors() {
-    std::vector<const Algorithm*> result;
-    for (const Algorithm* algorithm : algorithms()) {
-        if (!on_neighbors(algorithm->collective)) {
-            result.push_back(algorithm);
-        }
-    }
-    return result;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, OnData, testing::ValuesIn(all_but_neighbors()),
-                         [](const auto& instance) {
-                             return std::string(to_string(instance.param->collective)) + '_' +
-                                    instance.param->name;
-                         });
+                         [](const auto& instance) { return name_of(instance); });
 
 // On a ring of two both neighbours are the same rank: channels tell its edges apart.
 TEST(OnNeighbors, EdgesFindTheirOtherEnds) {

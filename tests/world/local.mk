@@ -6,7 +6,7 @@ if HAVE_GTEST
 check_PROGRAMS += tests/world/allreduce_test
 TESTS += tests/world/allreduce_test
 tests_world_allreduce_test_SOURCES = $(world_sources) tests/world/allreduce_test.cpp \
-	tests/world/algorithms_test.cpp tests/world/executor_test.cpp
+	tests/world/algorithms_test.cpp tests/world/executor_test.cpp tests/model/coll/builders.hpp
 tests_world_allreduce_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_world_allreduce_test_LDADD = libcore.la $(GTEST_LIBS)
 

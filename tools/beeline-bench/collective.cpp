@@ -21,6 +21,7 @@ class Collective : public Workload {
           rank_(ask(MPI_Comm_rank, comm)),
           ranks_(ask(MPI_Comm_size, comm)),
           kind_(options.kinds[static_cast<std::size_t>(rank_ % 2)]),
+          gpu_(gpu),
           send_(gpu, kind_, options.max_bytes * send_blocks()),
           receive_(gpu, kind_, options.max_bytes * receive_blocks()),
           shadow_(options.max_bytes * std::max(send_blocks(), receive_blocks())) {}
@@ -69,6 +70,16 @@ class Collective : public Workload {
     }
 
     double microseconds(double seconds) const override { return seconds * 1e6; }
+
+    double copy() override {
+        const std::size_t bytes = bytes_ * std::min(send_blocks(), receive_blocks());
+        synchronize(comm_);
+        const double start = MPI_Wtime();
+        if (kind_ != gpu::Kind::kDevice || !gpu_->copy(receive_.at(), send_.at(), bytes)) {
+            return 0;
+        }
+        return static_cast<double>(bytes) / (MPI_Wtime() - start) / 1e6;
+    }
 
     /// The definitions of nccl-tests (doc/PERFORMANCE.md): the traffic that a link must carry at
     /// least.
@@ -210,6 +221,7 @@ class Collective : public Workload {
     int rank_;
     int ranks_;
     gpu::Kind kind_;
+    gpu::Gpu* gpu_;
     gpu::Buffer send_;
     gpu::Buffer receive_;
     std::vector<unsigned char> shadow_;

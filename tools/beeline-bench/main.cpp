@@ -14,6 +14,7 @@
 #include "options.hpp"
 #include "report.hpp"
 #include "tools/gpu/gpu.hpp"
+#include "variable.hpp"
 
 namespace beeline::bench {
 namespace {
@@ -64,19 +65,18 @@ int run_sizes(const Options& options, gpu::Gpu* gpu, const World& world) {
     const auto workload = collective            ? make_collective(options, gpu, world.comm)
                           : options.threads > 1 ? make_threaded(options, world.comm)
                                                 : make_point_to_point(options, gpu, world.comm);
-    PathCounters paths(
-        collective ? std::vector<std::string>{"coll_beeline_calls_"}
-                   : std::vector<std::string>{"pml_beeline_bytes_", "pml_beeline_messages_"});
     if (world.rank == 0) {
         print_header(options, world.ranks);
     }
     std::vector<Row> rows;
     bool right = true;
     for (const std::size_t bytes : sizes(options)) {
-        rows.push_back(measure(*workload, options, bytes, paths, world.comm));
-        right &= rows.back().validity != Validity::kWrong;
-        if (world.rank == 0) {
-            print_row(options, rows.back());
+        for (const Row& row : measure(*workload, options, bytes, world.comm)) {
+            rows.push_back(row);
+            right &= row.validity != Validity::kWrong;
+            if (world.rank == 0) {
+                print_row(options, row);
+            }
         }
     }
     if (world.rank == 0 && !options.json.empty()) {
@@ -99,13 +99,23 @@ std::string why_no_threads(const Options& options) {
                                         : "this MPI library was built without MPI_THREAD_MULTIPLE";
 }
 
+/// Empty when the algorithms asked for can be.
+std::string why_no_algorithms(const Options& options) {
+    const bool plain = options.algorithms == std::vector<std::string>{""};
+    if (!is_collective(options.operation)) {
+        return plain && !options.copies ? "" : "--algorithms and --copies are for collectives";
+    }
+    const std::string name = algorithm_variable(options.operation);
+    return plain || TextVariable(name).usable() ? "" : "--algorithms: there is no " + name;
+}
+
 int run(int argc, char** argv, const World& world) {
     int exit_code = 0;
     const auto options = parse(argc, argv, world.rank == 0, exit_code);
     if (!options) {
         return exit_code;
     }
-    std::string complaint;
+    std::string complaint = why_no_algorithms(*options);
     if (!is_collective(options->operation) && world.ranks != 2) {
         complaint = std::string(to_string(options->operation)) + " runs between 2 ranks, not " +
                     std::to_string(world.ranks) + "; start it with mpirun -n 2";
@@ -141,6 +151,7 @@ int main(int argc, char** argv) {
         &argc, &argv,
         beeline::bench::wants_threads(argc, argv) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
         &level);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
     beeline::bench::World world;
     MPI_Comm_rank(world.comm, &world.rank);
     MPI_Comm_size(world.comm, &world.ranks);
@@ -151,6 +162,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "beeline-bench: rank %d: %s\n", world.rank, error.what());
         MPI_Abort(world.comm, beeline::bench::kCannotRun);
     }
+    MPI_T_finalize();
     MPI_Finalize();
     return exit_code;
 }

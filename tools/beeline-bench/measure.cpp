@@ -3,7 +3,11 @@
 #include "measure.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <optional>
 #include <vector>
+
+#include "variable.hpp"
 
 namespace beeline::bench {
 namespace {
@@ -91,62 +95,149 @@ bool decide(bool answer, MPI_Comm comm) {
     return value != 0;
 }
 
-/// Seconds of one iteration on this rank: the median over batches.
-double time_batches(Workload& workload, const Options& options, int iterations, PathCounters& paths,
-                    MPI_Comm comm) {
-    const int batches = std::min(kBatches, iterations);
+const std::vector<std::string>& prefixes(Operation operation) {
+    static const std::vector<std::string> collectives{"coll_beeline_calls_"};
+    static const std::vector<std::string> messages{"pml_beeline_bytes_", "pml_beeline_messages_"};
+    return is_collective(operation) ? collectives : messages;
+}
+
+/// What is measured of one algorithm.
+struct Turn {
+    Turn(std::string name, Operation operation)
+        : algorithm(std::move(name)), paths(prefixes(operation)) {}
+    std::string algorithm;
+    PathCounters paths;
+    int iterations = 0;
+    std::vector<double> seconds;  ///< of one iteration on this rank, of each batch
+    std::vector<double> copied;   ///< MB/s of this rank before each batch, and after the last
+};
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// One batch of a turn, with copies beside it if they are asked for.
+void run_batch(Workload& workload, const Options& options, Turn& turn, int batch, MPI_Comm comm) {
+    const int batches = std::min(kBatches, turn.iterations);
+    if (batch >= batches) {
+        return;
+    }
+    if (options.copies) {
+        turn.copied.push_back(workload.copy());
+    }
+    if (options.algorithms.size() > 1 || options.copies) {
+        workload.run(1, Spread::kShared);  // the caches are as this one leaves them
+    }
+    const int share = share_of(turn.iterations, batches, batch);
+    synchronize(comm);
+    turn.paths.resume();
+    turn.seconds.push_back(workload.run(share, Spread::kShared) / share);
+    turn.paths.pause();
+    if (options.copies) {
+        turn.copied.push_back(workload.copy());
+        workload.run(1, Spread::kShared);  // for the data that is checked
+    }
+}
+
+/// The batches of all turns, one of each after another.
+void time_batches(Workload& workload, const Options& options, const TextVariable* variable,
+                  std::deque<Turn>& turns, MPI_Comm comm) {
     const double start = MPI_Wtime();
-    std::vector<double> each;
-    for (int batch = 0; batch < batches; ++batch) {
-        const bool in_time = options.iterations > 0 || MPI_Wtime() - start < kPatience;
+    for (int batch = 0; batch < kBatches; ++batch) {
+        const double patience = kPatience * static_cast<double>(turns.size());
+        const bool in_time = options.iterations > 0 || MPI_Wtime() - start < patience;
         if (batch > 0 && !decide(in_time, comm)) {
             break;
         }
-        const int share = share_of(iterations, batches, batch);
-        synchronize(comm);
-        paths.resume();
-        each.push_back(workload.run(share, Spread::kShared) / share);
-        paths.pause();
+        for (Turn& turn : turns) {
+            if (variable != nullptr) {
+                variable->write(turn.algorithm);
+            }
+            run_batch(workload, options, turn, batch, comm);
+        }
     }
-    const auto middle = each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2);
-    std::nth_element(each.begin(), middle, each.end());
-    return *middle;
+}
+
+/// The sum of each over all ranks.
+void add_up(std::vector<double>& values, MPI_Comm comm) {
+    MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM,
+                  comm);
+}
+
+Row row_of(const Workload& workload, const Options& options, std::size_t bytes, Turn& turn,
+           MPI_Comm comm) {
+    Row row;
+    row.bytes = bytes;
+    row.algorithm = turn.algorithm;
+    row.path = turn.paths.most_used(comm);
+    if (is_collective(options.operation)) {
+        int ranks = 0;
+        MPI_Comm_size(comm, &ranks);
+        std::vector<double> seconds{median(turn.seconds)};
+        seconds.insert(seconds.end(), turn.seconds.begin(), turn.seconds.end());
+        add_up(seconds, comm);
+        add_up(turn.copied, comm);
+        for (double& each : seconds) {
+            each /= ranks;
+        }
+        for (std::size_t batch = 0; 2 * batch < turn.copied.size(); ++batch) {
+            row.batches.push_back({seconds[1 + batch] * 1e6,
+                                   (turn.copied[2 * batch] + turn.copied[2 * batch + 1]) / 2});
+        }
+        turn.seconds = {seconds.front()};
+    }
+    const double seconds = median(turn.seconds);
+    row.microseconds = workload.microseconds(seconds);
+    row.bandwidth = workload.bandwidth(seconds);
+    return row;
 }
 
 }  // namespace
 
-Row measure(Workload& workload, const Options& options, std::size_t bytes, PathCounters& paths,
-            MPI_Comm comm) {
+std::string algorithm_variable(Operation operation) {
+    return std::string("coll_beeline_") + to_string(operation) + "_algorithm";
+}
+
+std::vector<Row> measure(Workload& workload, const Options& options, std::size_t bytes,
+                         MPI_Comm comm) {
+    std::optional<TextVariable> variable;
+    std::string before;
+    std::deque<Turn> turns;  // counters cannot be moved
+    if (options.algorithms != std::vector<std::string>{""}) {
+        before = variable.emplace(algorithm_variable(options.operation)).read();
+    }
     unsigned round = 0;
     int right = 1;
-    if (options.validate) {
-        const unsigned rounds = static_cast<unsigned>(validated_rounds(bytes));
-        for (; round < rounds; ++round) {
-            right &= run_checked(workload, bytes, round) ? 1 : 0;
+    for (const std::string& algorithm : options.algorithms) {
+        if (variable) {
+            variable->write(algorithm);
         }
+        const int rounds = options.validate ? validated_rounds(bytes) : 0;
+        for (int check = 0; check < rounds; ++check) {
+            right &= run_checked(workload, bytes, round++) ? 1 : 0;
+        }
+        workload.prepare(bytes, round);
+        turns.emplace_back(algorithm, options.operation);
+        turns.back().iterations = settle(workload, options, bytes, comm);
     }
-    workload.prepare(bytes, round);
-    const int iterations = settle(workload, options, bytes, comm);
-    paths.clear();
-    double seconds = time_batches(workload, options, iterations, paths, comm);
-
-    Row row;
-    row.bytes = bytes;
-    row.path = paths.most_used(comm);
+    time_batches(workload, options, variable ? &*variable : nullptr, turns, comm);
     if (options.validate) {
         right &= workload.correct(Spread::kShared) ? 1 : 0;
         MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, comm);
-        row.validity = right != 0 ? Validity::kRight : Validity::kWrong;
     }
-    if (is_collective(options.operation)) {
-        int ranks = 0;
-        MPI_Comm_size(comm, &ranks);
-        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_SUM, comm);
-        seconds /= ranks;
+    std::vector<Row> rows;
+    for (Turn& turn : turns) {
+        rows.push_back(row_of(workload, options, bytes, turn, comm));
+        rows.back().validity = !options.validate ? Validity::kNotChecked
+                               : right != 0      ? Validity::kRight
+                                                 : Validity::kWrong;
     }
-    row.microseconds = workload.microseconds(seconds);
-    row.bandwidth = workload.bandwidth(seconds);
-    return row;
+    if (variable) {
+        variable->write(before);
+    }
+    return rows;
 }
 
 }  // namespace beeline::bench

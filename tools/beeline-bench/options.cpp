@@ -164,6 +164,13 @@ void add_options(CLI::App& app, Options& options, Text& text) {
                    "Threads of each rank in latency, bw and bibw, each pair with its own messages "
                    "(MPI_THREAD_MULTIPLE)")
         ->check(CLI::Range(1, 64));
+    app.add_option("--algorithms", options.algorithms,
+                   "Time a collective by each of these values of coll_beeline_NAME_algorithm, in "
+                   "turns in one job")
+        ->delimiter(',');
+    app.add_flag("--copies", options.copies,
+                 "Beside each batch of a collective of device memory, time a copy of the buffer by "
+                 "all ranks at once: what the memory allows");
     app.add_flag("!--no-validate", options.validate, "Do not check what arrives");
     app.add_option("--json", options.json, "Write the rows to this file as well");
 }

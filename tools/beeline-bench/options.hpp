@@ -45,6 +45,10 @@ struct Options {
     int warmup = -1;                 ///< for each size; negative: by size
     int window = 64;                 ///< messages in flight in bw and bibw
     int threads = 1;                 ///< of each rank, in latency, bw and bibw
+    /// Algorithms, as the parameter of the collective names them, to be timed in turns; one of no
+    /// name is whatever is set.
+    std::vector<std::string> algorithms = {""};
+    bool copies = false;  ///< time copies of device memory between the batches of a collective
     bool validate = true;
     std::string json;  ///< file to write, empty for none
 

@@ -58,6 +58,12 @@ nlohmann::json make_row(const Row& row, const std::string& name, double value, c
     if (row.validity != Validity::kNotChecked) {
         object["valid"] = row.validity == Validity::kRight;
     }
+    if (!row.algorithm.empty()) {
+        object["algorithm"] = row.algorithm;
+    }
+    for (const Row::Batch& batch : row.batches) {
+        object["batches"].push_back({{"us", batch.microseconds}, {"copied", batch.copied}});
+    }
     return object;
 }
 
@@ -90,7 +96,14 @@ void print_row(const Options& options, const Row& row) {
     if (shows_bandwidth(options.operation)) {
         std::printf("  %17.2f", row.bandwidth);
     }
-    std::printf("  %-20s  %s\n", row.path.c_str(), word(row.validity));
+    std::printf("  %-20s  %s", row.path.c_str(), word(row.validity));
+    if (!row.algorithm.empty()) {
+        std::printf("  by %s", row.algorithm.c_str());
+    }
+    if (!row.batches.empty()) {
+        std::printf("  beside copies of %.0f MB/s", row.batches[row.batches.size() / 2].copied);
+    }
+    std::printf("\n");
     std::fflush(stdout);
 }
 

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <optional>
 
+#include "tools/beeline-bench/variable.hpp"
 #include "tools/beeline-bench/workload.hpp"
 #include "tools/beeline-tune/candidates.hpp"
 #include "tools/beeline-tune/rules.hpp"
@@ -18,12 +19,13 @@ namespace beeline::tune {
 namespace {
 
 using bench::Operation;
+using bench::TextVariable;
 
 constexpr int kCannotRun = 2;
 /// Candidates that took this many times the best are not measured again.
 constexpr double kHopeless = 1.5;
 constexpr double kMargin = 0.04;
-constexpr int kBatches = 5;
+constexpr std::size_t kBatches = 5;
 
 constexpr Operation kOperations[] = {
     Operation::kAllreduce,     Operation::kBcast,    Operation::kReduce, Operation::kAllgather,
@@ -46,6 +48,12 @@ bool on_blocks(Operation operation) {
     return operation == Operation::kAllgather || operation == Operation::kReduceScatter ||
            operation == Operation::kAlltoall || operation == Operation::kGather ||
            operation == Operation::kScatter;
+}
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
 }
 
 /// Ranks that have no part in what is measured leave the cores to the others meanwhile.
@@ -122,13 +130,14 @@ class Measurement {
         const double first = time(1);  // makes what is made once
         const double each = std::min(first, time(1));
         const double wanted = options_.milliseconds * 1e3 / std::max(each, 0.1);
-        // Short batches, of which the fastest counts: few are left alone on a busy machine.
+        // Short batches: what interrupts one of them leaves no mark. Not the fastest counts, which
+        // would favour a candidate that is fast now and then.
         const int batch = static_cast<int>(std::clamp(wanted / kBatches, 1.0, 4000.0));
-        double fastest = time(batch);
-        for (int more = 1; more < kBatches && batch > 1; ++more) {
-            fastest = std::min(fastest, time(batch));
+        std::vector<double> batches{time(batch)};
+        while (batches.size() < kBatches && batch > 1) {
+            batches.push_back(time(batch));
         }
-        return fastest;
+        return median(std::move(batches));
     }
 
     Measured measure(std::size_t bytes) {
@@ -149,11 +158,8 @@ class Measurement {
         }
         Measured measured{bytes, {}};
         for (std::size_t index = 0; index < all.size(); ++index) {
-            // The lower quartile: on a busy machine slow rounds say nothing about the candidate.
-            const auto lower =
-                times[index].begin() + static_cast<std::ptrdiff_t>(times[index].size() / 4);
-            std::nth_element(times[index].begin(), lower, times[index].end());
-            measured.timings.push_back({all[index].name, all[index].slices, *lower});
+            measured.timings.push_back(
+                {all[index].name, all[index].slices, median(std::move(times[index]))});
         }
         return measured;
     }

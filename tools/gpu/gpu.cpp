@@ -65,6 +65,7 @@ struct Gpu::Driver {
     CUresult (*release)(CUdeviceptr) = nullptr;
     CUresult (*to_device)(CUdeviceptr, const void*, std::size_t) = nullptr;
     CUresult (*to_host)(void*, CUdeviceptr, std::size_t) = nullptr;
+    CUresult (*inside)(CUdeviceptr, CUdeviceptr, std::size_t) = nullptr;
     CUresult (*error_name)(CUresult, const char**) = nullptr;
     std::unique_ptr<Allocators> others;  // made when first asked for
 
@@ -87,7 +88,8 @@ struct Gpu::Driver {
                load(allocate, "cuMemAlloc_v2", why) &&
                load(allocate_managed, "cuMemAllocManaged", why) &&
                load(release, "cuMemFree_v2", why) && load(to_device, "cuMemcpyHtoD_v2", why) &&
-               load(to_host, "cuMemcpyDtoH_v2", why) && load(error_name, "cuGetErrorName", why);
+               load(to_host, "cuMemcpyDtoH_v2", why) && load(inside, "cuMemcpyDtoD_v2", why) &&
+               load(error_name, "cuGetErrorName", why);
     }
 
     bool check(CUresult result, const char* call, std::string& why) {
@@ -184,6 +186,13 @@ bool Gpu::write(void* to, const void* from, std::size_t bytes) noexcept {
 
 bool Gpu::read(void* to, const void* from, std::size_t bytes) noexcept {
     return bytes == 0 || driver_->to_host(to, device_address(from), bytes) == CUDA_SUCCESS;
+}
+
+bool Gpu::copy(void* to, const void* from, std::size_t bytes) noexcept {
+    // The host may be told that such a copy is over before it is.
+    return bytes == 0 ||
+           (driver_->inside(device_address(to), device_address(from), bytes) == CUDA_SUCCESS &&
+            driver_->context_wait() == CUDA_SUCCESS);
 }
 
 Buffer::Buffer(Gpu* gpu, Kind kind, std::size_t bytes) : gpu_(gpu), kind_(kind), bytes_(bytes) {

@@ -56,6 +56,8 @@ class Gpu {
     /// failure.
     bool write(void* to, const void* from, std::size_t bytes) noexcept;
     bool read(void* to, const void* from, std::size_t bytes) noexcept;
+    /// Copies inside this GPU's memory; complete on return. False on failure.
+    bool copy(void* to, const void* from, std::size_t bytes) noexcept;
 
  private:
     struct Driver;

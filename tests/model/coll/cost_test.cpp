@@ -46,12 +46,8 @@ TEST_P(Costs, CoverWhatIsDone) {
         for (int rank = 0; rank < size; ++rank) {
             nodes.push_back(rank / 4);
         }
-        Request request;
-        request.collective = algorithm.collective;
-        request.size = size;
+        Request request = request_on(algorithm, nodes, algorithm.pipelines ? 1 + size % 4 : 1);
         request.root = size / 3;
-        request.node_of = nodes;
-        request.slices = algorithm.pipelines ? 1 + size % 4 : 1;
         if (refuses(algorithm, request) != nullptr) {
             continue;
         }
@@ -68,10 +64,7 @@ TEST_P(Costs, CoverWhatIsDone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Costs, testing::ValuesIn(algorithms().begin(), algorithms().end()),
-                         [](const auto& instance) {
-                             return std::string(to_string(instance.param->collective)) + '_' +
-                                    instance.param->name;
-                         });
+                         [](const auto& instance) { return name_of(instance); });
 
 Cost cost_of(Collective collective, const char* name, int size, double bytes, int slices = 1) {
     Request request;
@@ -104,11 +97,7 @@ TEST_P(Costs, AreNearWhatASimpleMachineTakes) {
         for (int rank = 0; rank < size; ++rank) {
             nodes.push_back(rank / 4);
         }
-        Request request;
-        request.collective = algorithm.collective;
-        request.size = size;
-        request.node_of = nodes;
-        request.slices = algorithm.pipelines ? 32 : 1;
+        const Request request = request_on(algorithm, nodes, algorithm.pipelines ? 32 : 1);
         if (refuses(algorithm, request) != nullptr || on_neighbors(algorithm.collective)) {
             continue;
         }

@@ -29,13 +29,9 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 class Documents : public testing::TestWithParam<const Algorithm*> {};
 
 TEST_P(Documents, ComeBackAsTheyWere) {
-    Request request;
-    request.collective = GetParam()->collective;
-    request.size = 4;
-    request.root = 2;
     const std::vector<int> nodes = {0, 0, 1, 1};
-    request.node_of = nodes;
-    request.slices = 2;
+    Request request = request_on(*GetParam(), nodes, 2);
+    request.root = 2;
     const std::vector<Neighbors> neighbors(on_neighbors(request.collective) ? 4 : 0);
     ASSERT_EQ(refuses(*GetParam(), request), nullptr);
     const std::vector<Schedule> world = build_world(*GetParam(), request);
@@ -49,10 +45,7 @@ TEST_P(Documents, ComeBackAsTheyWere) {
 
 INSTANTIATE_TEST_SUITE_P(All, Documents,
                          testing::ValuesIn(algorithms().begin(), algorithms().end()),
-                         [](const auto& instance) {
-                             return std::string(to_string(instance.param->collective)) + '_' +
-                                    instance.param->name;
-                         });
+                         [](const auto& instance) { return name_of(instance); });
 
 TEST(Hostile, WhatIsNoScheduleIsRefused) {
     for (const char* text : {"", "{", "[]", "null", "{}", "{\"format\": \"beeline-schedule\"}",

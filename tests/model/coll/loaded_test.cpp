@@ -74,21 +74,8 @@ TEST_P(EachLoaded, ServesCallersInPlaceAndOthers) {
     }
 }
 
-std::vector<const Algorithm*> all_but_neighbors() {
-    std::vector<const Algorithm*> result;
-    for (const Algorithm* algorithm : algorithms()) {
-        if (!on_neighbors(algorithm->collective)) {
-            result.push_back(algorithm);
-        }
-    }
-    return result;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, EachLoaded, testing::ValuesIn(all_but_neighbors()),
-                         [](const auto& instance) {
-                             return std::string(to_string(instance.param->collective)) + '_' +
-                                    instance.param->name;
-                         });
+                         [](const auto& instance) { return name_of(instance); });
 
 TEST(Loaded, ServesItsNumberOfRanksOnly) {
     Loaded loaded(Collective::kAllreduce, "mine");

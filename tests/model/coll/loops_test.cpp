@@ -50,12 +50,8 @@ class EachAlgorithm : public testing::TestWithParam<const Algorithm*> {};
 TEST_P(EachAlgorithm, LoopsUnrollToTheList) {
     for (const int size : {1, 2, 5, 8, 17}) {
         for (const int slices : {1, 3}) {
-            Request request;
-            request.collective = GetParam()->collective;
-            request.size = size;
-            request.slices = slices;
             const std::vector<int> nodes(static_cast<std::size_t>(size), 0);
-            request.node_of = nodes;
+            const Request request = request_on(*GetParam(), nodes, slices);
             if (refuses(*GetParam(), request) != nullptr) {
                 continue;
             }
@@ -77,10 +73,7 @@ TEST_P(EachAlgorithm, LoopsUnrollToTheList) {
 
 INSTANTIATE_TEST_SUITE_P(All, EachAlgorithm,
                          testing::ValuesIn(algorithms().begin(), algorithms().end()),
-                         [](const auto& instance) {
-                             return std::string(to_string(instance.param->collective)) + '_' +
-                                    instance.param->name;
-                         });
+                         [](const auto& instance) { return name_of(instance); });
 
 // What is said of a ring does not grow with its ranks.
 TEST(Loops, ARingIsTwoOfThem) {

@@ -30,10 +30,7 @@ TEST_P(Algorithms, AreProvedForSmallWorlds) {
 
 INSTANTIATE_TEST_SUITE_P(All, Algorithms,
                          testing::ValuesIn(algorithms().begin(), algorithms().end()),
-                         [](const auto& instance) {
-                             return std::string(to_string(instance.param->collective)) + '_' +
-                                    instance.param->name;
-                         });
+                         [](const auto& instance) { return name_of(instance); });
 
 }  // namespace
 }  // namespace beeline::coll::plan

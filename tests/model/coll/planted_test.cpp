@@ -151,10 +151,7 @@ TEST_P(Planted, LostDependenciesAreFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Planted, testing::ValuesIn(algorithms().begin(), algorithms().end()),
-                         [](const auto& instance) {
-                             return std::string(to_string(instance.param->collective)) + '_' +
-                                    instance.param->name;
-                         });
+                         [](const auto& instance) { return name_of(instance); });
 
 std::vector<Schedule> doubling(int size, bool in_place = false) {
     Request request;
