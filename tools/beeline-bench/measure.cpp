@@ -182,9 +182,10 @@ Row row_of(const Workload& workload, const Options& options, std::size_t bytes, 
         for (double& each : seconds) {
             each /= ranks;
         }
-        for (std::size_t batch = 0; 2 * batch < turn.copied.size(); ++batch) {
-            row.batches.push_back({seconds[1 + batch] * 1e6,
-                                   (turn.copied[2 * batch] + turn.copied[2 * batch + 1]) / 2});
+        for (std::size_t batch = 0; batch < turn.seconds.size(); ++batch) {
+            const double copied =
+                turn.copied.empty() ? 0 : (turn.copied[2 * batch] + turn.copied[2 * batch + 1]) / 2;
+            row.batches.push_back({seconds[1 + batch] * 1e6, copied});
         }
         turn.seconds = {seconds.front()};
     }

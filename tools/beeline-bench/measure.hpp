@@ -22,11 +22,11 @@ struct Row {
     double bandwidth = 0;   ///< MB/s, see Workload::bandwidth
     std::string algorithm;  ///< of Options::algorithms
     std::string path;
-    /// Of each batch, where copies were asked for.
     struct Batch {
         double microseconds;
-        double copied;  ///< MB/s, of all ranks together, right before and after
+        double copied;  ///< MB/s of all ranks together, right before and after; 0 if not asked for
     };
+    /// Of collectives: those of one number, of all algorithms, ran one right after another.
     std::vector<Batch> batches;
     Validity validity = Validity::kNotChecked;
 };

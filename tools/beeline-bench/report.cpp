@@ -61,8 +61,13 @@ nlohmann::json make_row(const Row& row, const std::string& name, double value, c
     if (!row.algorithm.empty()) {
         object["algorithm"] = row.algorithm;
     }
-    for (const Row::Batch& batch : row.batches) {
-        object["batches"].push_back({{"us", batch.microseconds}, {"copied", batch.copied}});
+    for (std::size_t index = 0; unit == std::string("us") && index < row.batches.size(); ++index) {
+        const Row::Batch& batch = row.batches[index];
+        nlohmann::json one = {{"us", batch.microseconds}};
+        if (batch.copied > 0) {
+            one["copied"] = batch.copied;
+        }
+        object["batches"].push_back(one);
     }
     return object;
 }
@@ -100,7 +105,7 @@ void print_row(const Options& options, const Row& row) {
     if (!row.algorithm.empty()) {
         std::printf("  by %s", row.algorithm.c_str());
     }
-    if (!row.batches.empty()) {
+    if (!row.batches.empty() && row.batches.front().copied > 0) {
         std::printf("  beside copies of %.0f MB/s", row.batches[row.batches.size() / 2].copied);
     }
     std::printf("\n");

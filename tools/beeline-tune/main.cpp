@@ -24,7 +24,7 @@ using bench::TextVariable;
 constexpr int kCannotRun = 2;
 /// Candidates that took this many times the best are not measured again.
 constexpr double kHopeless = 1.5;
-constexpr double kMargin = 0.04;
+constexpr double kMargin = 0.08;
 constexpr std::size_t kBatches = 5;
 
 constexpr Operation kOperations[] = {
