@@ -2,6 +2,7 @@
 // Special values by type, and their pairs.
 #include "tests/support/op_values.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -50,16 +51,20 @@ std::vector<Bytes> floating(bool ordered) {
     return values;
 }
 
+/// Of 16 bytes, both halves alike.
 std::vector<Bytes> words(std::size_t size) {
     std::vector<Bytes> values;
-    const std::uint64_t top = std::uint64_t{1} << (8 * size - 1);
+    const std::size_t width = std::min(size, sizeof(std::uint64_t));
+    const std::uint64_t top = std::uint64_t{1} << (8 * width - 1);
     for (const std::uint64_t word :
          {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{5},
           std::uint64_t{0x10}, std::uint64_t{0x100}, top, top - 1, top + 1, ~std::uint64_t{0},
           ~std::uint64_t{1}, std::uint64_t{0x5555555555555555U},
           std::uint64_t{0xaaaaaaaaaaaaaaaaU}}) {
         Bytes bytes(size);
-        std::memcpy(bytes.data(), &word, size);
+        for (std::size_t at = 0; at < size; at += width) {
+            std::memcpy(bytes.data() + at, &word, width);
+        }
         values.push_back(bytes);
     }
     return values;

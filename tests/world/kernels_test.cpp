@@ -141,6 +141,16 @@ void for_each_kernel(Body&& body) {
     }
 }
 
+/// `count` elements of `size` bytes from the one at `first` on, and from the start again at the
+/// end.
+Bytes some(const Bytes& elements, std::size_t size, std::size_t first, std::size_t count) {
+    Bytes taken(count * size);
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        taken[i] = elements[(first * size + i) % elements.size()];
+    }
+    return taken;
+}
+
 class Kernels : public testing::Test {
  protected:
     void SetUp() override {
@@ -173,10 +183,8 @@ TEST_F(Kernels, AnyNumberOfInputsAtAnyAlignment) {
                 std::vector<const void*> addresses;
                 std::vector<std::size_t> skew;
                 for (std::size_t k = 0; k <= n; ++k) {
-                    const std::size_t from = (k * 97 + round * 31) % (left.size() / size - count);
                     const Bytes& operands = k % 2 == 0 ? left : right;
-                    const auto* first = operands.data() + from * size;
-                    inputs.emplace_back(first, first + count * size);
+                    inputs.push_back(some(operands, size, k * 97 + round * 31, count));
                     // Whole elements off, all alike, or any bytes off.
                     skew.push_back(round % 3 == 0   ? k * size % 16
                                    : round % 3 == 1 ? size % 16
