@@ -32,8 +32,9 @@ class Workload {
     /// MB/s (10^6) from the same: payload for bw and bibw, bus bandwidth for collectives; 0 where
     /// it has no meaning.
     virtual double bandwidth(double seconds) const = 0;
-    /// MB/s that this rank copies, while all others do too, from what it sends to where it
-    /// receives, which then holds other data than run() leaves there. 0 where it can't.
+    /// MB/s that this rank copies from what it sends to where it receives, by the time that all
+    /// ranks together take to do so. Where it receives then holds other data than run() leaves
+    /// there. 0 where it can't.
     virtual double copy() { return 0; }
 };
 
