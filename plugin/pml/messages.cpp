@@ -17,7 +17,7 @@ namespace {
 /// up the processor does so at once: there, whoever is to answer may need it.
 constexpr int kOwnPolls = 400;
 constexpr int kYieldingPolls = 4;
-constexpr int kCardPolls = 100;    // the same where a card may bring it meanwhile
+constexpr int kCardPolls = 250;    // the same where a card may bring it meanwhile
 constexpr int kProgressEvery = 8;  // polls
 constexpr int kPatience = 100;     // turns of everyone's progress before threads yield
 

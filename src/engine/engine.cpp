@@ -17,6 +17,7 @@ namespace beeline::engine {
 namespace {
 
 constexpr unsigned kUcxEvery = 16;         // polls between two looks at a quiet UCX
+constexpr unsigned kUcxEveryByRdma = 64;   // the same where cards bring what is small
 constexpr unsigned kPollsPerCheck = 1024;  // of the shared memory queue's soundness
 constexpr unsigned kUcxInterest = 512;     // polls UCX stays interesting after an event
 constexpr std::size_t kHeaderRoom = 640;   // largest header in a slot (an RTS)
@@ -217,7 +218,7 @@ int Engine::progress() {
         }
     }
     if ((remote_peers_ && !by_rdma_) || ucx_->outstanding() != 0 || ucx_interest_ != 0 ||
-        ++idle_polls_ >= kUcxEvery) {
+        ++idle_polls_ >= (by_rdma_ ? kUcxEveryByRdma : kUcxEvery)) {
         idle_polls_ = 0;
         if (ucx_interest_ != 0) {
             --ucx_interest_;
@@ -279,8 +280,7 @@ int Engine::move_on() {
 /// Whether move_on() and take_over() have nothing to do until the application calls or something
 /// arrives: whoever starts or takes anything sets `resting_` to false.
 bool Engine::rests() const noexcept {
-    return idle() && pulls_.empty() && waiting_payloads_.empty() && exports_.entries() == 0 &&
-           rdma_ == nullptr;
+    return idle() && pulls_.empty() && waiting_payloads_.empty() && exports_.entries() == 0;
 }
 
 bool Engine::idle() const noexcept {

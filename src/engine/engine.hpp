@@ -434,6 +434,7 @@ class Engine {
     bool try_send_rdma(Communicator& communicator, int destination, int tag, const void* data,
                        std::size_t bytes, std::optional<memory::Pointer>& where);
     bool take_eager_rdma(std::span<const std::byte> message);
+    void look_ahead(Request& request, const Peer* peer) noexcept;
     static void on_copied_sent(mover::verbs::Share* share, Status status);
     void send_copied(RdmaPeer& to, unsigned rail, mover::verbs::Parcel& parcel);
     bool eager_again(Peer& peer, std::span<const std::byte> message);

@@ -20,8 +20,8 @@ using protocol::Reason;
 
 namespace {
 
-constexpr unsigned kEventsEvery = 4096;  // polls between two looks at asynchronous events
-constexpr unsigned kClockEvery = 256;    // polls between two looks at the clock, during tests
+constexpr unsigned kClockEvery = 256;                // polls between two looks at the clock
+constexpr unsigned kEventsEvery = 16 * kClockEvery;  // and at asynchronous events
 constexpr std::chrono::seconds kPingEvery{5};
 constexpr unsigned kIdleEvery = 1U << 14;    // polls between two looks for idle connections
 constexpr std::size_t kLeastMessage = 1024;  // holds everything that has no data
@@ -275,6 +275,7 @@ void Engine::poll_rdma(int& events) {
     if (!state.usable) {
         return;
     }
+    const int before = events;
     events += poll_lane();
     by_rdma_ = state.lane->links() != 0;
     if (!state.changed.empty()) {
@@ -286,16 +287,21 @@ void Engine::poll_rdma(int& events) {
     if (!state.relays.empty()) {
         poll_relays(events);
     }
-    for (RdmaMove* move : std::exchange(state.failed, {})) {
-        move_ended(*move);
-        ++events;
+    if (!state.failed.empty()) {
+        for (RdmaMove* move : std::exchange(state.failed, {})) {
+            move_ended(*move);
+            ++events;
+        }
     }
-    ++state.polls;
-    if (state.polls % kEventsEvery == 0) {
-        take_card_events();
+    if (events != before) {
+        resting_ = false;
     }
-    if (state.polls % kClockEvery == 0) {
+    if (++state.polls % kClockEvery == 0) {
+        if (state.polls % kEventsEvery == 0) {
+            take_card_events();
+        }
         keep_time();
+        resting_ = false;
     }
 }
 

@@ -56,7 +56,10 @@ bool Engine::take_eager_rdma(std::span<const std::byte> message) {
     const std::span<const std::byte> data = message.subspan(sizeof eager);
     const Buffer& buffer = request->buffer_;
     const std::size_t bytes = std::min<std::size_t>(data.size(), buffer.bytes);
-    const memory::Pointer where = bytes != 0 ? memory::look_at(buffer.address) : memory::Pointer{};
+    if (bytes != 0 && !request->looked_) {
+        classify(*request);
+    }
+    const memory::Pointer& where = request->where_;
     if (bytes != 0 &&
         (buffer.layout != nullptr || !memory::is_direct(where, buffer.address, bytes))) {
         const memory::KnownScope known({&where, 1});

@@ -24,6 +24,7 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
     request.tag = tag;
     request.pieces_ = 0;
     request.driver_failed_ = false;
+    request.looked_ = false;
     request.id_ = 0;
     request.import_ = nullptr;
     if (watched_) {
@@ -37,8 +38,19 @@ Status Engine::receive(Request& request, Communicator& communicator, int source,
         deliver(request, message->arrived);
         release(*message);
         drop(message);
+    } else if (by_rdma_ && communicator.valid(source)) {
+        look_ahead(request, communicator.at(source).process);
     }
     return Status::kOk;
+}
+
+/// Asks what the buffer is while its message is on its way from another node, rather than after.
+void Engine::look_ahead(Request& request, const Peer* peer) noexcept {
+    if (peer != nullptr && peer->link == nullptr && peer->rdma != nullptr &&
+        request.buffer_.bytes != 0 && request.buffer_.layout == nullptr) {
+        classify(request);
+        request.looked_ = true;
+    }
 }
 
 bool Engine::cancel(Request& request) {
@@ -98,7 +110,9 @@ void Engine::deliver(Request& request, const Arrived& arrived) {
     if (request.outcome.bytes == 0) {
         request.where_ = {};
     } else {
-        classify(request);
+        if (!request.looked_) {
+            classify(request);
+        }
         if (request.buffer_.layout != nullptr &&
             request.buffer_.layout->contiguous(request.buffer_.count)) {
             request.buffer_.address = static_cast<std::byte*>(request.buffer_.address) +

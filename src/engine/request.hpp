@@ -73,6 +73,7 @@ struct Request : match::Posted, ListNode<> {
     bool large_ = false;     // counted in Engine::large_
     bool cts_seen_ = false;  // staged transfer agreed
     bool driver_failed_ = false;
+    bool looked_ = false;          // of a receive: where_ says what buffer_ is
     bool whole_ = false;           // staged transfer of host memory in one piece over UCX
     bool put_offered_ = false;     // the receiver may ask to be written to
     bool blocks_offered_ = false;  // or for the data in blocks of shared memory

@@ -263,6 +263,9 @@ int Lane::collect(unsigned rail) noexcept {
     Rail& on = rails_[rail];
     ibv_wc completions[kPollAtOnce];
     const int got = on.port->api->poll_cq(on.completions, kPollAtOnce, completions);
+    if (got <= 0) {
+        return got;
+    }
     for (int i = 0; i < got; ++i) {
         const ibv_wc& completion = completions[i];
         Came came;
@@ -271,9 +274,7 @@ int Lane::collect(unsigned rail) noexcept {
         came.status = completion.status;
         came.receive = (completion.wr_id & kReceive) != 0;
         if (came.receive) {
-            if (const auto pair = on.by_pair.find(completion.qp_num); pair != on.by_pair.end()) {
-                came.name = pair->second;
-            }
+            came.name = on.name_of(completion.qp_num);
             came.message = completion.opcode == IBV_WC_RECV;
             came.bytes = completion.byte_len;
             came.immediate = ntohl(completion.imm_data);
@@ -340,12 +341,12 @@ void Lane::handle(const Came& came) noexcept {
 unsigned Lane::poll() noexcept {
     unsigned events = 0;
     for (unsigned rail = 0; rail < rails_.size(); ++rail) {
-        if (rails_[rail].completions != nullptr) {
-            collect(rail);
+        if (rails_[rail].completions != nullptr && collect(rail) <= 0 && next_ == backlog_.size()) {
+            continue;
         }
         while (next_ != backlog_.size()) {
-            const Came came = backlog_[next_++];  // handling it may add to them
-            handle(came);
+            const Came next = backlog_[next_++];  // handling it may add to them
+            handle(next);
             ++events;
         }
         backlog_.clear();

@@ -132,7 +132,17 @@ class Lane {
         unsigned under_way = 0;            // work requests
         unsigned links = 0;
         std::unordered_map<std::uint32_t, std::uint32_t> by_pair;  // number of a pair: its channel
+        std::pair<std::uint32_t, std::uint32_t> last_pair{};       // of them, asked for last
         RailCounters counters;
+
+        /// 0 when no channel has it.
+        std::uint32_t name_of(std::uint32_t pair) noexcept {
+            if (last_pair.second == 0 || last_pair.first != pair) {
+                const auto found = by_pair.find(pair);
+                last_pair = {pair, found != by_pair.end() ? found->second : 0};
+            }
+            return last_pair.second;
+        }
     };
     struct Named {
         Connection* connection = nullptr;

@@ -309,6 +309,7 @@ Share** Lane::take_down(Channel& channel, Rail& rail, Share** end) noexcept {
         return end;
     }
     rail.by_pair.erase(channel.pair.end().number);
+    rail.last_pair = {};
     channel.pair.destroy();
     if (Named* named = find(channel.name); named != nullptr) {
         named->connection = nullptr;
