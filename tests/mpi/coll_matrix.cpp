@@ -411,7 +411,7 @@ int main(int argc, char** argv) {
             matrix.run_loaded(cases, loaded);
         } else {
             matrix.run_all(cases, only, list);
-            matrix.check_covered(only.empty() && cases > 1);
+            matrix.check_covered(only.empty() && cases > kServable);
             matrix.run_together(only.empty() ? 100 : 0);
             matrix.run_alternating(only.empty() ? 12 : 0);
         }

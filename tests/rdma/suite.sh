@@ -40,6 +40,6 @@ for rank in 0 1 2 3; do
     expect_no "pml/beeline rank $rank: (staged|ucx) +[0-9]+ +[0-9]{6,}"
 done
 expect "matching rules" '^OK' hosts 120 2 -- "$BEELINE_BUILD/tests/mpi/p2p_rules" host device
-expect "collectives" '^OK' hosts 120 2 -- "$BEELINE_BUILD/tests/mpi/coll_matrix" cases "$(quick && echo 1 || echo 3)" seed 31 device
+expect "collectives" '^OK' hosts 200 2 -- "$BEELINE_BUILD/tests/mpi/coll_matrix" cases "$(quick && echo 1 || echo 4)" seed 31 device
 quick || expect "point-to-point programs at random" '^OK' hosts 200 2 -- "$BEELINE_BUILD/tests/mpi/p2p_random" --programs 5 --seed 5 host device
 finish
