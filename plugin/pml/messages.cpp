@@ -17,9 +17,10 @@ namespace {
 /// up the processor does so at once: there, whoever is to answer may need it.
 constexpr int kOwnPolls = 400;
 constexpr int kYieldingPolls = 4;
-constexpr int kCardPolls = 250;    // the same where a card may bring it meanwhile
-constexpr int kProgressEvery = 8;  // polls
-constexpr int kPatience = 100;     // turns of everyone's progress before threads yield
+constexpr int kCardPolls = 250;        // the same where a card may bring it meanwhile
+constexpr int kCardPollsPerTurn = 64;  // and between two turns of others after that
+constexpr int kProgressEvery = 8;      // polls
+constexpr int kPatience = 100;         // turns of everyone's progress before threads yield
 
 int start_new(Request* request, ompi_request_t** handle, const memory::Pointer* where = nullptr) {
     request->super.req_state = OMPI_REQUEST_ACTIVE;
@@ -106,7 +107,9 @@ void await(const Alone& alone) {
     poll_for(complete);
     for (int round = 0; !complete(); ++round) {
         if (yields() && round % kProgressEvery != 0) {
-            {
+            // A card brings a message without anyone's processor, so a turn of others can wait.
+            const int polls = engine().by_rdma() ? kCardPollsPerTurn : 1;
+            for (int poll = 0; poll < polls && !complete(); ++poll) {
                 const engine::Engine::Guard guard(engine());
                 engine().poll();
             }

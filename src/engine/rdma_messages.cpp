@@ -103,15 +103,23 @@ void Engine::on_said(Share* share, Status status) {
     engine.control(*to.peer, said);
 }
 
-/// Sends a small message of device memory. kUnsupported: UCX has to take it; kRetry: when there is
-/// room. The first message to a process makes the connection, without waiting for it.
+/// Sends a small message. kUnsupported: UCX has to take it; kRetry: when there is room. The first
+/// one of device memory to a process makes the connection, without waiting for it.
 Status Engine::eager_rdma(Request& request) {
+    const bool on_device = request.where_.on_device();
+    if (!on_device &&
+        (request.peer_->rdma == nullptr || request.buffer_.bytes > limits_.device_eager)) {
+        return Status::kUnsupported;
+    }
     if (!may_reach_by_rdma(*request.peer_) || rdma_->lane->message_bytes() == 0) {
         return Status::kUnsupported;
     }
     RdmaPeer& to = rdma_peer(*request.peer_);
     const unsigned rail = message_rail(to);
     if (rail == wire::kMaxRails) {
+        if (!on_device) {
+            return Status::kUnsupported;
+        }
         if (rdma_->device.driver == nullptr && request.where_.kind == memory::Kind::kDevice) {
             rdma_->device = request.where_;
         }

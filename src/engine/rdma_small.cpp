@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short way of small messages between device memories that the processor reaches as well: no
-// request of their own, and nobody asked but for the buffer's id.
+// The short way of small messages between memories that the processor reaches: no request of their
+// own, and nobody asked but for the id of a device's buffer.
 #include <algorithm>
 #include <cstring>
 
@@ -10,19 +10,22 @@
 
 namespace beeline::engine {
 
-/// Sends a message of device memory by copying it into a parcel; false when it has to go the long
-/// way. `where`, when it is set then, says what the memory is.
+/// Sends a message by copying it into a parcel; false when it has to go the long way. `where`, when
+/// it is set then, says what the memory is.
 bool Engine::try_send_rdma(Communicator& communicator, int destination, int tag, const void* data,
                            std::size_t bytes, std::optional<memory::Pointer>& where) {
     Communicator::PerPeer& per_peer = communicator.at(destination);
     Peer& peer = *per_peer.process;
-    if (bytes == 0 || bytes > limits_.device_eager || peer.same_process || tracing_ ||
+    if (bytes > limits_.device_eager || peer.same_process || tracing_ ||
         preference_ == protocol::Preference::kStaged || !waiting_sends_.empty()) {
         return false;
     }
-    where = memory::look_at(data);
-    if (!where->on_device() || !memory::is_direct(*where, data, bytes)) {
-        return false;
+    if (bytes != 0) {
+        where = memory::look_at(data);
+        if (!memory::is_direct(*where, data, bytes) ||
+            (!where->on_device() && bytes > limits_.ucx_eager)) {
+            return false;
+        }
     }
     auto& to = *static_cast<RdmaPeer*>(peer.rdma);
     const unsigned rail = message_rail(to);
@@ -38,7 +41,9 @@ bool Engine::try_send_rdma(Communicator& communicator, int destination, int tag,
     header.common.context = communicator.id;
     header.envelope = envelope_of(communicator, tag, per_peer.order.next_to_send(), bytes, 0);
     std::memcpy(parcel->memory, &header, sizeof header);
-    std::memcpy(parcel->memory + sizeof header, data, bytes);
+    if (bytes != 0) {
+        std::memcpy(parcel->memory + sizeof header, data, bytes);
+    }
     parcel->length = sizeof header + bytes;
     send_copied(to, rail, *parcel);
     count(protocol::Path::kRdma, bytes, protocol::Reason::kSmall);

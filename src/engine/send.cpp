@@ -171,7 +171,7 @@ Status Engine::begin(Request& request) {
             status = offer_blocks(request);
             break;
         case protocol::Start::kEagerUcx:
-            status = request.where_.on_device() ? eager_rdma(request) : Status::kUnsupported;
+            status = eager_rdma(request);
             if (status == Status::kUnsupported) {
                 status = eager_ucx(request);
             }

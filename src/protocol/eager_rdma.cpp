@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small device messages between nodes in one SEND.
+// Small messages between nodes in one SEND.
+#include <algorithm>
+
 #include "protocol/protocol.hpp"
 #include "protocol/rdma.hpp"
 
@@ -10,19 +12,19 @@ constinit const Protocol eager_rdma{
     "eager_rdma",
     Stage::kStart,
     Path::kRdma,
-    "device data at the sender; RDMA devices on both nodes, and a connection that has been tested",
+    "RDMA devices on both nodes, and a connection that has been tested",
     "The sender's network card gathers header and data, from device memory where it takes that; "
-    "the "
-    "receiver copies them out of pinned memory. The first message, which makes the connection, "
-    "goes "
-    "by UCX.",
+    "the receiver copies them out of pinned memory. The first message of device memory, which "
+    "makes the connection, goes by UCX; host memory goes this way where there is one.",
     [](const Situation& situation, const Limits& limits) noexcept {
-        return situation.same_process                  ? Reason::kSameProcess
-               : situation.shared_memory               ? Reason::kSharedMemory
-               : !situation.sender.on_device           ? Reason::kSenderHost
-               : situation.rdma != Reason::kDirect     ? situation.rdma
-               : situation.bytes > limits.device_eager ? Reason::kTooLarge
-                                                       : Reason::kNone;
+        const std::size_t limit = situation.sender.on_device
+                                      ? limits.device_eager
+                                      : std::min(limits.device_eager, limits.ucx_eager);
+        return situation.same_process              ? Reason::kSameProcess
+               : situation.shared_memory           ? Reason::kSharedMemory
+               : situation.rdma != Reason::kDirect ? situation.rdma
+               : situation.bytes > limit           ? Reason::kTooLarge
+                                                   : Reason::kNone;
     },
     [](const Situation& situation, const Costs& costs) noexcept {
         const std::size_t bytes = situation.bytes;

@@ -211,8 +211,7 @@ const Protocol& choose(const Situation& situation, const Limits& limits, const C
             }
             break;
         case Start::kEagerUcx:
-            return situation.sender.on_device && situation.rdma == Reason::kDirect ? eager_rdma
-                                                                                   : eager_ucx;
+            return eager_rdma.obstacle(situation, limits) == Reason::kNone ? eager_rdma : eager_ucx;
         case Start::kUcxRendezvous:
         case Start::kOffers:
             break;

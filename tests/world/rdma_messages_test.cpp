@@ -60,6 +60,29 @@ TEST(EngineRdmaMessages, GoByRdmaOnceThereIsAConnection) {
     });
 }
 
+// An answer in host memory does not wait until UCX is looked at.
+TEST(EngineRdmaMessages, TakeSmallHostMemoryAlongOnceThereIsAConnection) {
+    with_cards(1, [](Rank& rank) {
+        Nodes nodes(params_for());
+        MessageMemory out(rank.driver(), Kind::kHost, kSmall, 0, false);
+        MessageMemory in(rank.driver(), Kind::kHost, kSmall, 0, false);
+        out.fill(content(kSmall, 7));
+        EXPECT_FALSE(nodes.try_send(0, out)) << "nothing but host memory makes no connection";
+        transfer(nodes, rank, 1, kBytes);
+        nodes.progress_for(100);
+        for (int number = 0; number < 200; ++number) {
+            Ticket receive;
+            in.fill(content(kSmall, 8));
+            nodes.receive(number % 2, receive, in);
+            ASSERT_TRUE(nodes.try_send(1 - number % 2, out)) << number;
+            nodes.wait(receive);
+            EXPECT_EQ(receive.outcome().status, Status::kOk);
+            EXPECT_EQ(receive.outcome().path, Path::kRdma);
+            EXPECT_TRUE(in.holds(content(kSmall, 7)));
+        }
+    });
+}
+
 TEST(EngineRdmaMessages, WhatIsNotInARowIsPacked) {
     with_cards(1, [](Rank& rank) {
         Connected nodes(params_for(), rank);

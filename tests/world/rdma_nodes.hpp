@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "engine/address.hpp"
@@ -120,6 +121,13 @@ class Nodes {
         EXPECT_EQ(engines_[side]->send(ticket.request, *communicators_[side],
                                        to < 0 ? 1 - side : to, 0, memory.all(), mode),
                   Status::kOk);
+    }
+    /// Sends without a request, to the other side; whether that was possible.
+    bool try_send(int side, const MessageMemory& memory) {
+        std::optional<memory::Pointer> where;
+        const engine::Buffer all = memory.all();
+        return engines_[side]->try_send(*communicators_[side], 1 - side, 0, all.address, all.bytes,
+                                        where);
     }
     void receive(int side, Ticket& ticket, const MessageMemory& memory, int from = -1) {
         EXPECT_EQ(engines_[side]->receive(ticket.request, *communicators_[side],

@@ -91,7 +91,7 @@ TEST(EagerAndFragments, KeepTheirLimits) {
     }
 }
 
-TEST(EagerRdma, IsForDeviceDataBetweenNodesWithCards) {
+TEST(EagerRdma, IsForSmallMessagesBetweenNodesWithCards) {
     Situation situation = neighbours(kLimits.device_eager, true, true);
     situation.same_node = false;
     situation.shared_memory = false;
@@ -102,9 +102,13 @@ TEST(EagerRdma, IsForDeviceDataBetweenNodesWithCards) {
     ++situation.bytes;
     EXPECT_EQ(obstacle(eager_rdma, situation), Reason::kTooLarge);
     EXPECT_NE(&choose(situation, kLimits, {}, Preference::kAuto), &eager_rdma);
-    situation.bytes = 1;
     situation.sender.on_device = false;
-    EXPECT_EQ(obstacle(eager_rdma, situation), Reason::kSenderHost);
+    EXPECT_EQ(obstacle(eager_rdma, situation), Reason::kTooLarge);
+    --situation.bytes;
+    EXPECT_EQ(obstacle(eager_rdma, situation), Reason::kNone);
+    EXPECT_EQ(&choose(situation, kLimits, {}, Preference::kAuto), &eager_rdma);
+    situation.rdma = Reason::kNotOffered;
+    EXPECT_EQ(&choose(situation, kLimits, {}, Preference::kAuto), &eager_ucx);
 }
 
 TEST(EagerRdma, CopiesAtTheReceiverAndWhereTheCardDoesNotReach) {
