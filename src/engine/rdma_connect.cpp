@@ -293,13 +293,19 @@ void Engine::on_rdma_connect(const wire::RdmaConnect& message) {
     }
     if (to.epoch == 0 || message.epoch != to.peer_epoch) {
         const bool fresh = to.epoch != 0 && to.peer_epoch == 0;
-        if (!fresh && !open_end(to)) {
+        bool connected = fresh || open_end(to);
+        if (connected) {
+            connect_end(to, message);
+            connected = any_connected(to);
+        }
+        if (!connected) {  // the other end waits for an answer
+            close_end(to);
+            end_test(to);
             connection_failed(to);
             rdma_->changed.push_back(&to);
             refuse_connection(message.from, Reason::kRdmaFailed);
             return;
         }
-        connect_end(to, message);
         send_end(to);
     }
     if (message.peer_epoch == to.epoch && !to.peer_connected) {

@@ -400,6 +400,9 @@ int modify_qp(ibv_qp* verbs, ibv_qp_attr* to, int) {
     if (!allowed) {
         return EINVAL;
     }
+    if (to->qp_state == IBV_QPS_RTR && pair.card->fault.unreachable) {
+        return ETIMEDOUT;
+    }
     pair.state = to->qp_state;
     if (to->qp_state == IBV_QPS_RTR) {
         pair.peer = to->dest_qp_num;

@@ -23,11 +23,12 @@ class FakeCards {
     static void set_copy(void (*copy)(void* to, const void* from, std::size_t bytes));
 
     struct Fault {
-        bool garbles = false;  ///< a byte of every write comes wrong
-        bool hangs = false;    ///< work requests never complete
-        bool held = false;     ///< nothing moves until it is not held any more
-        bool cut = false;      ///< work requests fail with "retry exceeded", and move nothing
-        bool refuses = false;  ///< no queue pair can be made
+        bool garbles = false;      ///< a byte of every write comes wrong
+        bool hangs = false;        ///< work requests never complete
+        bool held = false;         ///< nothing moves until it is not held any more
+        bool cut = false;          ///< work requests fail with "retry exceeded", and move nothing
+        bool refuses = false;      ///< no queue pair can be made
+        bool unreachable = false;  ///< no queue pair can be connected
         bool takes_no_device = false;  ///< device memory cannot be registered
         std::uint64_t fails_at = 0;    ///< this work request (from 1) moves its data, but ends with
                                        ///< "retry exceeded" instead of being acknowledged

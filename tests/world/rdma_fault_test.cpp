@@ -33,6 +33,23 @@ TEST(EngineRdmaFault, WithoutCardsAtTheOtherSideItIsStaged) {
     });
 }
 
+// As where the other card's address is not answered for: whoever finds that out says so.
+TEST(EngineRdmaFault, WhatNoRailConnectsToIsStaged) {
+    for (const unsigned cards : {1U, 2U}) {
+        with_cards(cards, [cards](Rank& rank) {
+            for (unsigned card = 0; card < cards; ++card) {
+                FakeCards::fault(card).unreachable = true;
+            }
+            Nodes nodes(params_for());
+            for (unsigned number = 0; number < 3; ++number) {
+                const Ends ends = transfer(nodes, rank, number, kBytes);
+                EXPECT_EQ(ends.received.path, Path::kStaged);
+                EXPECT_EQ(ends.received.status, Status::kOk);
+            }
+        });
+    }
+}
+
 TEST(EngineRdmaFault, MemoryThatNoCardTakesIsStaged) {
     with_cards(1, [](Rank& rank) {
         FakeCards::fault(0).takes_no_device = true;
