@@ -23,9 +23,10 @@ dies() {
         [ "$(($(counter rxe0 sent_pkts) - from))" -lt 1000 ] || break
         sleep 0.1
     done
-    # Of the programs here, the one that is rank 1.
-    kill -KILL "$(pgrep -f 'beeline-bench bw' | while read -r pid; do
-        if tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx OMPI_COMM_WORLD_RANK=1; then echo "$pid"; fi
+    # Of the programs here, the one that is rank 1: no launcher's command starts with its name.
+    kill -KILL "$(for process in /proc/[0-9]*; do
+        if grep -qz '^[^ ]*beeline-bench$' "$process/cmdline" 2>/dev/null &&
+            grep -qz '^OMPI_COMM_WORLD_RANK=1$' "$process/environ" 2>/dev/null; then echo "${process#/proc/}"; fi
     done)"
     local killed=$SECONDS
     wait $job || code=$?
