@@ -11,6 +11,7 @@ beeline_bench_SOURCES = \
 	tools/beeline-bench/collective.cpp \
 	tools/beeline-bench/main.cpp \
 	tools/beeline-bench/measure.cpp tools/beeline-bench/measure.hpp \
+	tools/beeline-bench/median.hpp \
 	tools/beeline-bench/options.cpp tools/beeline-bench/options.hpp \
 	tools/beeline-bench/paths.cpp tools/beeline-bench/paths.hpp \
 	tools/beeline-bench/pattern.hpp \
@@ -31,6 +32,7 @@ bin_PROGRAMS += beeline-tune
 beeline_tune_SOURCES = \
 	tools/beeline-bench/collective.cpp \
 	tools/beeline-bench/options.cpp tools/beeline-bench/options.hpp \
+	tools/beeline-bench/median.hpp \
 	tools/beeline-bench/pattern.hpp \
 	tools/beeline-bench/synchronize.cpp \
 	tools/beeline-bench/variable.cpp tools/beeline-bench/variable.hpp \

@@ -108,7 +108,7 @@ void Engine::on_said(Share* share, Status status) {
 Status Engine::eager_rdma(Request& request) {
     const bool on_device = request.where_.on_device();
     if (!on_device &&
-        (request.peer_->rdma == nullptr || request.buffer_.bytes > limits_.device_eager)) {
+        (request.peer_->rdma == nullptr || request.buffer_.bytes > limits_.eager_rdma(false))) {
         return Status::kUnsupported;
     }
     if (!may_reach_by_rdma(*request.peer_) || rdma_->lane->message_bytes() == 0) {

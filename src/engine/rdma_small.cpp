@@ -23,7 +23,7 @@ bool Engine::try_send_rdma(Communicator& communicator, int destination, int tag,
     if (bytes != 0) {
         where = memory::look_at(data);
         if (!memory::is_direct(*where, data, bytes) ||
-            (!where->on_device() && bytes > limits_.ucx_eager)) {
+            bytes > limits_.eager_rdma(where->on_device())) {
             return false;
         }
     }

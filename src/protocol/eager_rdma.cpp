@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small messages between nodes in one SEND.
-#include <algorithm>
-
 #include "protocol/protocol.hpp"
 #include "protocol/rdma.hpp"
 
@@ -17,9 +15,7 @@ constinit const Protocol eager_rdma{
     "the receiver copies them out of pinned memory. The first message of device memory, which "
     "makes the connection, goes by UCX; host memory goes this way where there is one.",
     [](const Situation& situation, const Limits& limits) noexcept {
-        const std::size_t limit = situation.sender.on_device
-                                      ? limits.device_eager
-                                      : std::min(limits.device_eager, limits.ucx_eager);
+        const std::size_t limit = limits.eager_rdma(situation.sender.on_device);
         return situation.same_process              ? Reason::kSameProcess
                : situation.shared_memory           ? Reason::kSharedMemory
                : situation.rdma != Reason::kDirect ? situation.rdma

@@ -2,6 +2,7 @@
 // A protocol as a value: what it needs of both sides, its limits, what it is expected to cost.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -63,6 +64,11 @@ struct Limits {
     std::size_t device_eager = 0;
     std::size_t rendezvous_shm = 0;  ///< host data through shared memory, once it is asked for
     std::size_t device_ucx = 0;      ///< device data to another node that no network card reaches
+
+    /// Of what goes by RDMA without a rendezvous, from either kind of memory.
+    std::size_t eager_rdma(bool on_device) const noexcept {
+        return on_device ? device_eager : std::min(device_eager, ucx_eager);
+    }
 };
 
 /// Who decides for a protocol, and when.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "median.hpp"
 #include "variable.hpp"
 
 namespace beeline::bench {
@@ -111,12 +112,6 @@ struct Turn {
     std::vector<double> seconds;  ///< of one iteration on this rank, of each batch
     std::vector<double> copied;   ///< MB/s of this rank before each batch, and after the last
 };
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 /// One batch of a turn, with copies beside it if they are asked for.
 void run_batch(Workload& workload, const Options& options, Turn& turn, int batch, MPI_Comm comm) {

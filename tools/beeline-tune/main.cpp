@@ -10,6 +10,7 @@
 #include <fstream>
 #include <optional>
 
+#include "tools/beeline-bench/median.hpp"
 #include "tools/beeline-bench/variable.hpp"
 #include "tools/beeline-bench/workload.hpp"
 #include "tools/beeline-tune/candidates.hpp"
@@ -18,6 +19,7 @@
 namespace beeline::tune {
 namespace {
 
+using bench::median;
 using bench::Operation;
 using bench::TextVariable;
 
@@ -48,12 +50,6 @@ bool on_blocks(Operation operation) {
     return operation == Operation::kAllgather || operation == Operation::kReduceScatter ||
            operation == Operation::kAlltoall || operation == Operation::kGather ||
            operation == Operation::kScatter;
-}
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
 }
 
 /// Ranks that have no part in what is measured leave the cores to the others meanwhile.
